@@ -1,0 +1,29 @@
+// Package core is the map of the house: it holds no code, only the plan.
+//
+// Cairn runs stateful circuits, checkpoints them to local disk and pushes the newest checkpoint to object storage through
+// out-of-process plugins. Each folder is one room with one job; a floor may use the floors below it, never those beside or above,
+// save where the table in floorplan_test.go says so.
+//
+//	sdk/             floor 0  the contract a plugin author reads: Target, Body, errors, config schema
+//	  internal/pb/            the wire: .proto and generated code
+//	  client/        floor 0  Go client of the HTTP API
+//	  rpc/           floor 1  the only room that knows gRPC: handshake, serve, client, server
+//	  sdktest/       floor 2  the exam: cases as data, the mem and faulty targets; starts no process
+//	core/
+//	  trigger/       floor 0  pure decision: facts in, decision out
+//	  checkpoint/    floor 0  checkpoints on local disk: create, publish, list, pin, collect
+//	  repository/    floor 0  what lies on a target: keys, format, epoch, commit, pack; pure codecs and plans
+//	  circuit/       floor 1  the Circuit interface and the loop that drives one
+//	  pluginhost/    floor 1  plugin processes: runner, supervisor, logs
+//	  syncer/        floor 1  push and pull: moves bytes between disk and a store
+//	  config/        floor 1  HCL in, typed configuration out
+//	  sqlcircuit/    floor 2  the built-in circuit: SQL over streams on embedded SQLite
+//	  api/           floor 2  the HTTP API and its OpenAPI document
+//	  host/          floor 3  composition: builds all of it from a configuration, starts and stops it in order
+//	plugins/file/             a directory as a target
+//	cmd/host/        floor 4  the command line: flags, signals, exit codes
+//
+// Flow is one way. At start: file → config → host → pluginhost → syncer → circuit. At work: the loop (circuit) asks the trigger and
+// tells a checkpointer or a syncer's worker what to do; a worker reads a checkpoint and writes a store. Up come only values: a
+// decision, a finished job, a status snapshot, an error with a code.
+package core
