@@ -1,0 +1,55 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNone says that the store holds no checkpoint (or not the one asked for) and that this is proven: the directory was read.
+var ErrNone = errors.New("no checkpoint")
+
+// ErrCorrupt is what every *CorruptError answers to with errors.Is: data is there but cannot be trusted. It never means "empty".
+var ErrCorrupt = errors.New("corrupt")
+
+// LockedError says that another process works on the storage path.
+type LockedError struct {
+	Path string // the storage path
+	PID  int    // of the holder; 0 when unknown
+}
+
+func (e *LockedError) Error() string {
+	holder := "another process"
+	if e.PID > 0 {
+		holder = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("lock storage path %s: in use by %s; stop it, or give this pipeline a path of its own", e.Path, holder)
+}
+
+// FormatError says that a file was written by a newer Cairn. Nothing was touched.
+type FormatError struct {
+	Path string
+	Got  int // the file's format
+	Want int // the newest format this build reads
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("read %s: format %d, this build reads format %d; use the newer cairn that wrote it", e.Path, e.Got, e.Want)
+}
+
+// CorruptError names one thing on disk that is damaged or missing.
+type CorruptError struct {
+	Path   string // file or directory
+	Err    error  // what is wrong with it
+	Remedy string // what an operator can do; may be empty
+}
+
+func (e *CorruptError) Error() string {
+	text := fmt.Sprintf("%s is corrupt: %v", e.Path, e.Err)
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+// Unwrap gives the cause and ErrCorrupt.
+func (e *CorruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
