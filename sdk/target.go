@@ -1,4 +1,10 @@
 // Package sdk is the contract between Cairn and a plugin: a store of small immutable objects.
+//
+// A plugin author writes a configuration struct, a type with the four methods of Target, and a main that hands a Plugin to rpc.Serve.
+// Everything else is the SDK's and the host's: the wire, retries, deadlines, chunks, progress, the life of the process. Each sentence
+// of the comments here is a case of the exam in package sdktest.
+//
+// The package starts no goroutine and holds no state. It imports the standard library and hclog, nothing else.
 package sdk
 
 import (
@@ -10,29 +16,36 @@ import (
 
 // Target is one configured store. All methods are called concurrently and return soon after ctx ends.
 // A method does not retry: the host does, with the same arguments. The vendor client's own retries are off.
+// Failures are told by code: see Code for which means what; an error without one is Internal, the plugin's defect.
+// The SDK has checked the arguments before a method sees them: keys by CheckKey, prefixes by CheckPrefix, ranges by CheckGet, sizes
+// and counts by the limits below.
 type Target interface {
 	// Put stores one object, whole or not at all. A reader sees the old state or the complete object, never a part.
-	// With IfAbsent, exactly one of any number of concurrent Puts of a key succeeds; the others fail with Exists.
-	// Without it, Put of an existing key replaces it. When Put returns nil the object survives a crash of the store.
-	// After a cancelled or failed Put the object may exist or not; the host reads it back.
+	// With IfAbsent, exactly one of any number of concurrent Puts of a key succeeds; the others fail with Exists, and so does any later
+	// one. Without it, Put of an existing key replaces it. When Put returns nil the object survives a crash of the store.
+	// After a cancelled or failed Put the object may exist or not; the host reads it back. A body that turns out damaged while it
+	// is read (BodyReader answers Corrupt) is never stored.
 	Put(ctx context.Context, req PutRequest) (PutResult, error)
 
 	// Get opens an object or a range of it; NotFound when the key is proven absent (a 403 is PermissionDenied).
-	// The caller closes GetResult.Body. The SDK compares what Body yields with Size: fewer bytes are Corrupt.
+	// A range that reaches past the end yields what there is; one that begins after the last byte is Corrupt.
+	// The caller closes GetResult.Body. The SDK compares what Body yields with Size: fewer or more bytes are Corrupt.
 	Get(ctx context.Context, req GetRequest) (GetResult, error)
 
 	// List yields the objects whose key starts with Prefix and is greater than StartAfter, strictly ascending by
 	// key bytes, including every object whose Put returned before List was called. Any trouble is yielded as an
-	// error and ends the listing: a listing without an error is complete.
+	// error and ends the listing: a listing without an error is complete. No object is no error. An object of someone else whose
+	// key CheckKey refuses may be left out.
 	List(ctx context.Context, req ListRequest) iter.Seq2[Object, error]
 
-	// Delete removes up to MaxDelete keys. A missing key is success. Failures are joined, each an *Error with Key.
+	// Delete removes up to MaxDelete keys, exactly those: nothing below or beside them. A missing key is success. Failures are
+	// joined, each an *Error with Key; the other keys are gone all the same.
 	Delete(ctx context.Context, keys []string) error
 }
 
 // The limits of the contract.
 const (
-	MaxKey    = 512      // bytes; [a-z0-9._/-], no empty, "." or ".." segment, no leading or trailing "/"
+	MaxKey    = 512      // bytes; [A-Za-z0-9._/-], no empty, "." or ".." segment, no leading or trailing "/"
 	MaxObject = 64 << 20 // bytes; the host never sends a larger object, so no plugin needs multipart
 	MaxDelete = 1000     // keys in one Delete
 	MaxInline = 1 << 20  // bytes of a body that travel inside the RPC
