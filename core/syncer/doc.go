@@ -1,0 +1,20 @@
+// Package syncer moves checkpoints between a pipeline's disk and a store: it pushes, pulls and restores.
+//
+// # Who calls it
+//
+// The host builds one [Worker] per sync block (pipeline × target) and hands it jobs one at a time; the HTTP API shows its [Status].
+// Restores, standbys and offline commands use the pull side. Everything below the [Store] interface is a plugin.
+//
+// # How a push becomes a commit
+//
+// A worker keeps one session for each incarnation of the host. The session looks, without writing, whether the newest commit lies on
+// the history of the checkpoint at hand; if not, the target is held and nothing is claimed. Then it claims the next epoch, lists the
+// commits, seals the line behind the head and from there on appends commits, each by create-if-absent, each reported only after the
+// next epoch was seen to be absent. The rules are those of the exhaustive model of the protocol; model_test.go drives the real code
+// through lost replies, late requests, stalls and kills, and shows that each rule taken away is noticed.
+//
+// # Goroutines
+//
+// [Worker.Push] runs the job on the caller's goroutine and owns the ones it starts for uploads: they have ended when it returns. The
+// package starts nothing in the background.
+package syncer
