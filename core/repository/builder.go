@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -135,16 +134,11 @@ func (b *Builder) packTable() ([]PackID, map[PackID]int) {
 	for id := range index {
 		packs = append(packs, id)
 	}
-	slices.SortFunc(packs, comparePacks)
+	slices.SortFunc(packs, PackID.Compare)
 	for i, id := range packs {
 		index[id] = i
 	}
 	return packs, index
-}
-
-// comparePacks orders as the keys sort, without writing them.
-func comparePacks(a, b PackID) int {
-	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Number, b.Number), slices.Compare(a.SHA256[:], b.SHA256[:]))
 }
 
 // checkStored holds for every chunk in a pack: raw is as long as the chunk, zstd is shorter.

@@ -1,6 +1,8 @@
 package repository
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -160,7 +162,9 @@ type PackID struct {
 }
 
 // String is the key below pack/: "<epoch>/<number>/<sha256>", numbers zero-padded.
-func (id PackID) String() string { return pad(id.Epoch) + "/" + pad(id.Number) + "/" + id.SHA256.String() }
+func (id PackID) String() string {
+	return pad(id.Epoch) + "/" + pad(id.Number) + "/" + id.SHA256.String()
+}
 
 // ParsePackID accepts what String writes and nothing else.
 func ParsePackID(s string) (PackID, error) {
@@ -184,7 +188,9 @@ func ParsePackID(s string) (PackID, error) {
 }
 
 // Compare orders packs as their keys sort.
-func (id PackID) Compare(other PackID) int { return strings.Compare(id.String(), other.String()) }
+func (id PackID) Compare(other PackID) int {
+	return cmp.Or(cmp.Compare(id.Epoch, other.Epoch), cmp.Compare(id.Number, other.Number), bytes.Compare(id.SHA256[:], other.SHA256[:]))
+}
 
 // MarshalText encodes as String.
 func (id PackID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }

@@ -1,0 +1,63 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// Store is a target as the syncer uses it. A plugin process behind the RPC implements it with Fetch done on the plugin's side; Direct
+// makes one of any target in this process.
+type Store interface {
+	sdk.Target
+
+	// Fetch does a Get and writes the bytes into f from off on, without passing them through the caller. It returns how many bytes the
+	// range had: fewer than asked for when the object ends before. On an error the content of that part of f is not defined. f is a
+	// file of the spool, which stays open until Fetch has returned.
+	Fetch(ctx context.Context, req sdk.GetRequest, f *os.File, off int64) (int64, error)
+}
+
+// Direct makes a Store of a target in this process.
+func Direct(t sdk.Target) Store { return directStore{t} }
+
+type directStore struct{ sdk.Target }
+
+var _ Store = directStore{}
+
+func (s directStore) Fetch(ctx context.Context, req sdk.GetRequest, f *os.File, off int64) (int64, error) {
+	got, err := s.Get(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	body := got.Checked()
+	defer body.Close() // nothing was written through it
+	n, err := io.Copy(io.NewOffsetWriter(f, off), body)
+	if err != nil {
+		return n, fmt.Errorf("fetch %s: %w", req.Key, err)
+	}
+	return n, nil
+}
+
+// readObject reads a small object whole. More than limit bytes, as the store declares them or as they come, are sdk.Corrupt.
+func readObject(ctx context.Context, s sdk.Target, key string, limit int64) ([]byte, error) {
+	got, err := s.Get(ctx, sdk.GetRequest{Key: key, Length: -1})
+	if err != nil {
+		return nil, err
+	}
+	body := got.Checked()
+	defer body.Close() // nothing was written through it
+	if got.Size > limit {
+		return nil, &sdk.Error{Code: sdk.Corrupt, Op: "get", Key: key, Err: fmt.Errorf("%d bytes, at most %d can be right", got.Size, limit)}
+	}
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return content, nil
+}
+
+// isNotFound says that an object is proven absent. Every other error, a 403 among them, leaves that open.
+func isNotFound(err error) bool { return err != nil && sdk.CodeOf(err) == sdk.NotFound }
