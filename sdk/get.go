@@ -31,11 +31,7 @@ func (req GetRequest) Range(size int64) (from, n int64, err error) {
 	return req.Offset, req.Length, nil
 }
 
-// Checked is the body, held to the declared size: one that ends early or goes on answers Corrupt, never a clean io.EOF.
-func (r GetResult) Checked() io.ReadCloser {
-	return &sizedReader{ReadCloser: r.Body, left: r.Size, size: r.Size}
-}
-
+// sizedReader holds a body to its declared size: one that ends early or goes on answers Corrupt, never a clean io.EOF.
 type sizedReader struct {
 	io.ReadCloser
 	left, size int64

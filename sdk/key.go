@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CheckKey says why key is not one that the contract allows: 1 to MaxKey bytes of [A-Za-z0-9._/-], no empty, "." or ".." segment, so
-// no leading or trailing "/". The answer is an *Error with Code Unsupported. The SDK asks it before a plugin sees a key.
+// CheckKey says why key is not one that the contract allows: 1 to MaxKey bytes of [A-Za-z0-9._/-] in segments of at most
+// MaxSegment, none empty, "." or "..", so no leading or trailing "/". The answer is an *Error with Code Unsupported. The SDK asks it before a plugin sees a key.
 func CheckKey(key string) error {
 	if err := keyFault(key); err != nil {
 		return &Error{Code: Unsupported, Err: err}
@@ -23,6 +23,9 @@ func keyFault(key string) error {
 		return err
 	}
 	for segment := range strings.SplitSeq(key, "/") {
+		if len(segment) > MaxSegment {
+			return fmt.Errorf("key %.20q… has a segment of %d bytes; at most %d are allowed", key, len(segment), MaxSegment)
+		}
 		if segment == "" || segment == "." || segment == ".." {
 			return fmt.Errorf("key %q has the segment %q", key, segment)
 		}

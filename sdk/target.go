@@ -49,6 +49,10 @@ const (
 	MaxObject = 64 << 20 // bytes; the host never sends a larger object, so no plugin needs multipart
 	MaxDelete = 1000     // keys in one Delete
 	MaxInline = 1 << 20  // bytes of a body that travel inside the RPC
+
+	// MaxSegment bounds one part of a key between slashes, in bytes: a file system holds 255 in a name, and a store that keeps
+	// objects as files needs room for a suffix of its own.
+	MaxSegment = 200
 )
 
 // Class tells a store with several storage classes what an object is for.
