@@ -1,0 +1,72 @@
+package trigger
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// deadline is a moment from which a rule holds, if nothing but time goes by. A rule tests it and park waits for it, so that the two
+// cannot disagree. The zero deadline is none: only an event can make that rule hold.
+//
+// Moments are sums of a time and a duration. time.Time reaches 292 billion years, so that not even the longest duration overflows one.
+type deadline struct {
+	at    time.Time
+	why   string // given when it has passed; never empty in a deadline that is set
+	await string // given while it is waited for
+}
+
+func (d deadline) set() bool { return d.why != "" }
+
+func (d deadline) passed(now time.Time) bool { return d.set() && !now.Before(d.at) }
+
+// earlier of two deadlines, of which either may be none; a when they are equal.
+func earlier(a, b deadline) deadline {
+	if !a.set() || b.set() && b.at.Before(a.at) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// checkpointDeadline is when an automatic checkpoint falls due: none while one runs or is blocked, and none while the newest published
+// one holds the current state. Without a checkpoint or an attempt to count from it lies before every time.
+func checkpointDeadline(p Policy, f Facts) deadline {
+	var published Checkpoint // without one: the empty state of step 0, never saved and not worth it
+	if f.Published.ID != uuid.Nil {
+		published = f.Published
+	}
+	if p.CheckpointEvery <= 0 || !f.checkpointCanStart() || f.Step <= published.Step {
+		return deadline{}
+	}
+	last := later(published.At, f.CheckpointEndedAt)
+	return deadline{at: last.Add(p.CheckpointEvery), why: WhyCheckpointDue, await: WhyAwaitCheckpoint}
+}
+
+// pushDeadline is when a periodic push of the newest published checkpoint falls due: none while the target cannot take a job or has that
+// checkpoint already. After a failure it is the end of the retry wait, unless the interval ends later still.
+func pushDeadline(p TargetPolicy, t TargetFacts, published uuid.UUID) deadline {
+	if p.PushEvery <= 0 || !t.idle() || published == uuid.Nil || published == t.Committed {
+		return deadline{}
+	}
+	due := t.PeriodicAt.Add(p.PushEvery)
+	if t.Failures <= 0 {
+		return deadline{at: due, why: WhyPushDue, await: WhyAwaitPush}
+	}
+	retry := t.FailedAt.Add(p.RetryWait(t.Failures))
+	return deadline{at: later(due, retry), why: WhyPushRetry, await: WhyAwaitRetry}
+}
+
+// flushDeadline is when the buffered input has waited long enough: none while nothing is buffered, and none while paused.
+func flushDeadline(s State, f Facts) deadline {
+	if f.Paused || s.FlushAt.IsZero() {
+		return deadline{}
+	}
+	return deadline{at: s.FlushAt, why: WhyFlushDue, await: WhyAwaitFlush}
+}

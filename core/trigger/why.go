@@ -1,0 +1,23 @@
+package trigger
+
+// The reasons that a Decision can give. They go to the log, to status and into expected test text, so they are part of the API.
+const (
+	WhyCheckpointAsked = "checkpoint requested"
+	WhyCheckpointDue   = "checkpoint interval passed"
+
+	WhySyncAsked = "sync requested"
+	WhyPushDue   = "push interval passed"
+	WhyPushRetry = "retrying a failed push"
+
+	WhyReplaying     = "replaying"
+	WhyBootstrapping = "bootstrapping"
+	WhyStepAsked     = "step requested"
+	WhyEnoughInput   = "enough input buffered"
+	WhyFlushDue      = "input waited long enough"
+
+	WhyAwaitCheckpoint = "until the next checkpoint"
+	WhyAwaitPush       = "until the next push"
+	WhyAwaitRetry      = "until the push is retried"
+	WhyAwaitFlush      = "until the input has waited long enough"
+	WhyIdle            = "until something happens"
+)
