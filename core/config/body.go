@@ -1,0 +1,207 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// Body is the config block of a target, checked against its plugin's schema. It prints as dots; only JSON reveals it.
+type Body struct {
+	values map[string]any
+	secret map[string]bool
+	places map[string]Diagnostic // where a fault of an attribute is to be shown; "" = the block
+}
+
+const dots = "••••••"
+
+// JSON is the body as the plugin reads it, secrets included: for the plugin's process only.
+func (b Body) JSON() ([]byte, error) {
+	values := b.values
+	if values == nil {
+		values = map[string]any{}
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return nil, fmt.Errorf("encode target configuration: %w", err)
+	}
+	return text, nil
+}
+
+// String is dots, so that no log line and no error can spill a secret.
+func (b Body) String() string { return dots }
+
+// GoString is dots as well.
+func (b Body) GoString() string { return dots }
+
+// Redacted is the body for a status: every secret as dots.
+func (b Body) Redacted() map[string]any {
+	shown := map[string]any{}
+	for name, value := range b.values {
+		if b.secret[name] {
+			value = dots
+		}
+		shown[name] = value
+	}
+	return shown
+}
+
+// Fault places a plugin's own complaint about one of its attributes; an attribute that the file does not set is shown at the block.
+func (t Target) Fault(attribute, summary, remedy string) Diagnostic {
+	place, ok := t.Body.places[attribute]
+	if !ok {
+		place = t.Body.places[""]
+	}
+	place.Severity, place.Summary, place.Remedy = Error, summary, remedy
+	return place
+}
+
+// schemas asks each plugin once.
+type schemas struct {
+	ask   func(Plugin) (sdk.Schema, error)
+	known map[string]schemaAnswer
+}
+
+type schemaAnswer struct {
+	schema sdk.Schema
+	err    error
+}
+
+func (c *schemas) of(p Plugin) (sdk.Schema, error) {
+	if answer, ok := c.known[p.Name]; ok {
+		return answer.schema, answer.err
+	}
+	schema, err := c.ask(p)
+	if c.known == nil {
+		c.known = map[string]schemaAnswer{}
+	}
+	c.known[p.Name] = schemaAnswer{schema, err}
+	return schema, err
+}
+
+// body checks the config block of a target. Without a way to ask for schemas the block stays unread.
+func (s section) body(schemas *schemas, p Plugin) Body {
+	body := Body{values: map[string]any{}, secret: map[string]bool{}, places: map[string]Diagnostic{"": diagnostic(Error, s.source, s.at, "", "")}}
+	if schemas.ask == nil {
+		return body
+	}
+	schema, err := schemas.of(p)
+	if err != nil {
+		s.fault(s.where("plugin"), fmt.Sprintf("plugin %q does not answer", p.Name), err.Error())
+		return body
+	}
+	var attrs hcl.Attributes
+	at := s.at
+	if blocks := s.all("config"); len(blocks) > 0 {
+		var found hcl.Diagnostics
+		at = blocks[0].DefRange
+		attrs, found = blocks[0].Body.JustAttributes()
+		s.report(fromHCL(s.source, found)...)
+		body.places[""] = diagnostic(Error, s.source, at, "", "")
+	}
+	inner := section{loader: s.loader, at: at, attrs: attrs, spec: specOf(schema)}
+	inner.refuseUnknown(p, schema)
+	for _, a := range schema.Attributes {
+		inner.bodyAttribute(body, p, a)
+	}
+	return body
+}
+
+// specOf is the schema as the getters of a section read it.
+func specOf(schema sdk.Schema) block {
+	spec := block{Type: "config"}
+	for _, a := range schema.Attributes {
+		spec.Attributes = append(spec.Attributes, attribute{Name: a.Name, Kind: kind(a.Type), Required: a.Required, Doc: a.Doc, Enum: a.Enum})
+	}
+	return spec
+}
+
+func (s section) refuseUnknown(p Plugin, schema sdk.Schema) {
+	var names []string
+	for _, a := range schema.Attributes {
+		names = append(names, a.Name)
+	}
+	for name, a := range s.attrs {
+		if _, ok := schema.Attribute(name); !ok {
+			s.fault(a.NameRange, fmt.Sprintf("plugin %q has no attribute %q", p.Name, name), fmt.Sprintf("It has: %s.", strings.Join(names, ", ")))
+		}
+	}
+}
+
+func (s section) bodyAttribute(body Body, p Plugin, a sdk.Attribute) {
+	body.secret[a.Name] = a.Type == sdk.TypeSecret
+	if !s.has(a.Name) {
+		if a.Required {
+			s.fault(s.at, fmt.Sprintf("plugin %q needs the attribute %q", p.Name, a.Name), a.Doc)
+		}
+		return
+	}
+	body.places[a.Name] = diagnostic(Error, s.source, s.where(a.Name), "", "")
+	if value, ok := s.bodyValue(a); ok {
+		body.values[a.Name] = value
+	}
+}
+
+// bodyValue is the value as the SDK's decoder reads it from JSON.
+func (s section) bodyValue(a sdk.Attribute) (any, bool) {
+	faults := len(s.found)
+	var value any
+	switch a.Type {
+	case sdk.TypeBool:
+		value = s.boolean(a.Name)
+	case sdk.TypeInt:
+		value = s.number(a.Name)
+	case sdk.TypeList:
+		value = s.list(a.Name)
+	case sdk.TypeMap:
+		value = s.textMap(a.Name)
+	case sdk.TypeDuration:
+		value = s.text(a.Name)
+		if _, err := time.ParseDuration(value.(string)); err != nil && len(s.found) == faults {
+			s.fault(s.where(a.Name), fmt.Sprintf("%s is not a duration: %q", a.Name, value), `Write a number with a unit: "500ms", "10s", "5m".`)
+		}
+	case sdk.TypeSize:
+		value = s.text(a.Name)
+		if _, err := sdk.ParseSize(value.(string)); err != nil && len(s.found) == faults {
+			s.fault(s.where(a.Name), err.Error(), `Write a whole number with a unit: "64KiB", "16MiB".`)
+		}
+	default:
+		value = s.text(a.Name)
+	}
+	return value, len(s.found) == faults
+}
+
+func (s section) number(name string) int64 {
+	v, ok := s.value(name, cty.Number)
+	if !ok {
+		return 0
+	}
+	n, exact := v.AsBigFloat().Int64()
+	if exact != 0 {
+		s.fault(s.where(name), fmt.Sprintf("%s is not a whole number of 64 bits", name), s.spec.attribute(name).Doc)
+	}
+	return n
+}
+
+// list is never nil: an empty list is a value, not an absence.
+func (s section) list(name string) []string {
+	all := []string{}
+	v, ok := s.value(name, cty.List(cty.String))
+	if !ok {
+		return all
+	}
+	for _, one := range v.AsValueSlice() {
+		if one.IsNull() {
+			s.fault(s.where(name), fmt.Sprintf("%s has an element that is null", name), "Give it a value or remove it.")
+			continue
+		}
+		all = append(all, one.AsString())
+	}
+	return all
+}

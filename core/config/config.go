@@ -1,0 +1,144 @@
+// Package config turns a host's HCL file into a typed configuration, or into a list of everything that is wrong with it.
+//
+// It is the only room that knows HCL. Load reads one file, evaluates it, checks every block against the tables in spec.go and every
+// target's body against its plugin's schema, and reports all faults of the file in one run, each with file, line, the source text and
+// what to do about it. Nothing here keeps a goroutine or a file open; the result is plain values which the caller owns.
+//
+// A relative path in a configuration stands under the folder of the file that names it, so that a host started from anywhere means the
+// same thing. The one exception is a pipeline's storage path, which stands under data_dir.
+package config
+
+import (
+	"time"
+
+	"github.com/cairnsync/cairn/core/trigger"
+)
+
+// Config is one host's whole configuration, checked and complete: every default is filled in, every path is absolute.
+type Config struct {
+	File      string // absolute path of the file it came from
+	Host      Host
+	Targets   []Target   // in the order of the file
+	Pipelines []Pipeline // in the order of the file
+}
+
+// Host holds what concerns the process as a whole.
+type Host struct {
+	Listen          string // host:port of the HTTP API
+	DataDir         string
+	PluginDir       string
+	SpoolDir        string // the only folder that plugins can see
+	LogLevel        string // trace, debug, info, warn, error
+	LogFormat       string // text, json
+	ShutdownTimeout time.Duration
+}
+
+// Plugin is an executable that serves targets.
+type Plugin struct {
+	Name     string
+	Path     string            // absolute
+	Checksum string            // lower hex of a SHA-256; "" = not checked
+	Env      map[string]string // the plugin's whole environment, beside what the protocol needs
+	Dev      bool              // skip checksum and permission checks, loudly
+}
+
+// Target is one configured instance of a plugin.
+type Target struct {
+	Name   string
+	Plugin Plugin
+	Body   Body
+}
+
+// Pipeline is one circuit with its checkpoints and its storage.
+type Pipeline struct {
+	Name       string
+	Initial    Initial
+	Circuit    SQL
+	Checkpoint Checkpoint
+	Backend    Backend
+}
+
+// Initial is the state a pipeline starts in when it has never run here.
+type Initial string
+
+// The initial states.
+const (
+	InitiallyRunning Initial = "running"
+	InitiallyPaused  Initial = "paused"
+)
+
+// SQL configures the built-in circuit.
+type SQL struct {
+	Schema   string
+	MaxBatch int           // records applied in one step at most
+	MinBatch int           // records that make a step due at once
+	MaxDelay time.Duration // how long fewer records than MinBatch may wait
+	Inputs   []Input
+}
+
+// Input is one stream of records into a SQL circuit. Exactly one of File and HTTP is set.
+type Input struct {
+	Name    string
+	Apply   []string // one SQL statement each
+	OnError string   // record, stop
+	File    *FileInput
+	HTTP    *HTTPInput
+}
+
+// FileInput reads files from disk.
+type FileInput struct {
+	Path   string // absolute; may be a glob
+	Format string // csv, ndjson
+	Follow bool
+}
+
+// HTTPInput takes batches over the API.
+type HTTPInput struct {
+	Format string // csv, ndjson
+}
+
+// Checkpoint says when local checkpoints are taken and how many are kept.
+type Checkpoint struct {
+	Interval time.Duration // 0 = only on request and at a stop
+	Keep     int           // newest local checkpoints that stay on disk
+}
+
+// Sync is one sync block: where a pipeline's newest checkpoint is pushed, and how often.
+type Sync struct {
+	Target         string
+	Prefix         string        // of every key of this pipeline on the target
+	PushInterval   time.Duration // 0 = only on request
+	PushOnShutdown bool
+}
+
+// Start says which state a file-style backend starts from when there is no local one.
+type Start struct {
+	From               string // "" = local state only, "latest", or a checkpoint's uuid
+	FailIfNoCheckpoint bool
+}
+
+// Policy is the schedule that the trigger follows for this pipeline.
+func (p Pipeline) Policy() trigger.Policy {
+	policy := trigger.Policy{
+		CheckpointEvery: p.Checkpoint.Interval,
+		MinBatch:        p.Circuit.MinBatch,
+		MaxDelay:        p.Circuit.MaxDelay,
+	}
+	blocks, _ := p.Backend.Sync() // a backend that cannot sync has no blocks, which is what a policy without targets says
+	for _, block := range blocks {
+		policy.Targets = append(policy.Targets, trigger.TargetPolicy{
+			Name:      block.Target,
+			PushEvery: block.PushInterval,
+			RetryMin:  retryMin,
+			RetryMax:  retryMax,
+		})
+	}
+	return policy
+}
+
+// A periodic job that failed for good (the syncer has spent its own retries) starts again after a second at the earliest and, when it
+// keeps failing, every five minutes.
+const (
+	retryMin = time.Second
+	retryMax = 5 * time.Minute
+)

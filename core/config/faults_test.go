@@ -1,0 +1,188 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A row states a rule; the configuration breaks it; every line of want must be found in the diagnostics.
+func TestEachFaultIsReportedWithItsLineAndRemedy(t *testing.T) {
+	ok := "\n" + pipeline("p", `storage "file" {}`)
+	for _, row := range []struct{ name, text, want string }{
+		{"an empty file has no pipeline", ``, "no pipeline is configured"},
+		{"an unknown attribute is refused", `host { lissten = "x" }` + "\n" + ok, `cairn.hcl:1:8: unsupported argument
+Did you mean "listen"?`},
+		{"an attribute of a feature that is not built is unknown", `host { api_token = "x" }` + ok, "unsupported argument"},
+		{"an unknown block is refused", `pipelines "p" {}` + "\n" + ok, `Did you mean "pipeline"?`},
+		{"a second host block is refused", "host {}\nhost {}\n" + ok, `cairn.hcl:2:1: a second host block
+the first is in line 1`},
+		{"a wrong type is refused", `host { listen = 7 }` + ok, "listen must be a string, not a number"},
+		{"null is refused", `host { listen = null }` + ok, "listen is null"},
+		{"an address that is none is refused", `host { listen = "here" }` + ok, "listen is not an address"},
+		{"an address that others can reach is refused", `host { listen = "0.0.0.0:7070" }` + ok, "not a loopback address"},
+		{"an unknown log level is refused", `host { log_level = "loud" }` + ok, "Use one of: trace, debug, info, warn, error."},
+		{"a duration without unit is refused", `host { shutdown_timeout = "30" }` + ok, `Write a number with a unit`},
+		{"an unset variable is refused", `host { data_dir = env("NOPE") }` + ok, "environment variable NOPE is not set"},
+		{"a missing include is refused", `host { data_dir = file("nope.sql") }` + ok, "nope.sql: no such file"},
+		{"a name must be plain", pipeline("P p", `storage "file" {}`), `pipeline cannot be named "P p"`},
+		{"a name is given once", ok + "\n" + ok, `a second pipeline "p"`},
+		{"a pipeline needs a circuit", "pipeline \"p\" {\nstorage \"file\" {}\n}", "a circuit block is missing"},
+		{"a pipeline needs a storage", pipeline("p", ""), "a storage block is missing"},
+		{"an unknown storage is refused", pipeline("p", `storage "tape" {}`), `no storage of type "tape"`},
+		{"the object storage is not built", pipeline("p", `storage "object" {}`), `no storage of type "object"`},
+		{"an unknown circuit is refused", strings.Replace(ok, `"sql"`, `"python"`, 1), `no circuit of type "python"`},
+		{"standby is not built", pipeline("p", "storage \"file\" {}\ninitial = \"standby\""), `initial cannot be "standby"`},
+		{"an input needs a source", inputs(`apply = "SELECT 1"`), `cairn.hcl:4:1: input "i" has no source`},
+		{"an input has one source", inputs("apply = \"SELECT 1\"\nhttp {}\nfile {\npath = \"x\"\nformat = \"csv\"\n}"), `input "i" has two sources`},
+		{"apply holds at least one statement", inputs("apply = []\nhttp {}"), "apply is empty"},
+		{"a batch has bounds", strings.Replace(ok, "schema", "max_batch = 0\nschema", 1), "max_batch is out of range"},
+		{"two pipelines have two folders", pipeline("p", `storage "file" {}`) + pipeline("q", `storage "file" { path = "p/below" }`), `overlaps that of pipeline "p"`},
+		{"a pipeline is kept out of the spool", pipeline("p", `storage "file" { path = "spool" }`), "overlaps the spool folder"},
+		{"a pipeline has a folder of its own below data_dir", pipeline("p", `storage "file" { path = "." }`), "holds more than one pipeline"},
+		{"a start point is latest or a uuid", pipeline("p", `storage "file" { start_from_checkpoint = "newest" }`), `start_from_checkpoint cannot be "newest"`},
+		{"a start point without targets is worth a warning", pipeline("p", `storage "file" { start_from_checkpoint = "latest" }`), "warning: cairn.hcl"},
+		{"a sync block names a target that exists", sync(`sync "away" {}`), `no target is named "away"
+name one that exists (t)`},
+		{"a target is synced to once", sync("sync \"t\" {}\nsync \"t\" {}"), `a second sync block for target "t"`},
+		{"a push interval of zero is refused", sync(`sync "t" { push_interval = "0s" }`), `push_interval cannot be zero
+To switch it off, leave it out.`},
+		{"a negative push interval is refused", sync(`sync "t" { push_interval = "-1s" }`), "push_interval is out of range: -1s"},
+		{"a push interval above ten years is refused", sync(`sync "t" { push_interval = "87601h" }`), "push_interval is out of range: 87601h"},
+		{"a push interval that overflows is refused", sync(`sync "t" { push_interval = "9999999999999h" }`), "push_interval is not a duration"},
+		{"a prefix is made of plain segments", sync(`sync "t" { prefix = "a//b" }`), `prefix cannot be "a//b"`},
+		{"a prefix cannot climb", sync(`sync "t" { prefix = "../b" }`), `prefix cannot be "../b"`},
+		{"a prefix has a bound", sync(`sync "t" { prefix = "` + strings.Repeat("a", 201) + `" }`), "at most 200 bytes"},
+		{"push_interval stands in a sync block", pipeline("p", `storage "file" { push_interval = "1s" }`), "push_interval belongs in a sync block"},
+		{"memory has nothing to checkpoint", pipeline("p", "checkpoint {}\nstorage \"memory\" {}"), "a checkpoint block under memory storage"},
+		{"memory takes no attribute", pipeline("p", `storage "memory" { path = "x" }`), "unsupported argument"},
+		{"a target needs a plugin", `target "t" {}` + "\n" + ok, `The argument "plugin" is required`},
+		{"a plugin's name is no path", `target "t" { plugin = "../x" }` + "\n" + ok, `no plugin can be named "../x"`},
+		{"a plugin that does not start is named", `target "t" { plugin = "gone" }` + "\n" + ok, `plugin "gone" does not answer
+cairn-plugin-gone: no such file`},
+		{"a body lacks no required attribute", body(``), `plugin "store" needs the attribute "path"`},
+		{"a body has no unknown attribute", body("path = \"/x\"\nbukket = 1"), `plugin "store" has no attribute "bukket"
+It has: path, key, mode`},
+		{"a body has no blocks", body("path = \"/x\"\ninner {}"), `unexpected "inner" block`},
+		{"a body's values have the right types", body("path = 7\nstrict = \"maybe\"\ntags = \"a\"\ncount = 1.5"), `path must be a string, not a number
+strict must be a bool, not a string
+tags must be a list(string), not a string
+count is not a whole number`},
+		{"a body's enum is closed", body("path = \"/x\"\nmode = \"slow\""), "Use one of: fast, safe."},
+		{"a body's durations and sizes are read", body("path = \"/x\"\nwait = \"3\"\nsize = \"16M\""), `wait is not a duration: "3"
+unit "M" is not one of`},
+		{"a checksum is one", `plugin "x" { checksum = "md5:00" }` + "\n" + ok, `checksum cannot be "md5:00"`},
+		{"a syntax error is shown", "pipeline \"p\" {\n", "error: cairn.hcl:"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, found := load(t, row.text)
+			shown := found.Error()
+			for _, line := range strings.Split(row.want, "\n") {
+				if !strings.Contains(strings.ToLower(shown), strings.ToLower(line)) {
+					t.Errorf("missing %q in:\n%s", line, shown)
+				}
+			}
+			for _, one := range found {
+				if one.Remedy == "" {
+					t.Errorf("no remedy for %q", one.Summary)
+				}
+			}
+		})
+	}
+}
+
+const target = "target \"t\" {\nplugin = \"store\"\nconfig {\npath = \"/x\"\n}\n}\n"
+
+func pipeline(name, blocks string) string {
+	return fmt.Sprintf("pipeline %q {%s%s\n}\n", name, circuit, blocks)
+}
+
+func inputs(attributes string) string {
+	return "pipeline \"p\" {\ncircuit \"sql\" {\nschema = \"\"\ninput \"i\" {\n" + attributes + "\n}\n}\nstorage \"file\" {}\n}\n"
+}
+
+func sync(block string) string {
+	return target + pipeline("p", "storage \"file\" {\n"+block+"\n}")
+}
+
+func body(attributes string) string {
+	return "target \"t\" {\nconfig {\n" + attributes + "\n}\nplugin = \"store\"\n}\n" + pipeline("p", `storage "file" {}`)
+}
+
+func TestOnlyTheFileBackendTakesAPushInterval(t *testing.T) {
+	for backend, can := range map[BackendType]bool{FileBackend: true, MemoryBackend: false} {
+		for _, block := range []string{`sync "t" { push_interval = "1s" }`, `sync "t" {}`} {
+					_, found := load(t, strings.Replace(sync(block), `storage "file"`, fmt.Sprintf("storage %q", backend), 1))
+			if found.HasErrors() == can {
+				t.Errorf("storage %q with %s: %v", backend, block, found)
+			}
+			if !can && !strings.Contains(found.Error(), `storage "memory" cannot sync`) {
+				t.Errorf("storage %q: %v", backend, found)
+			}
+		}
+		_, found := load(t, pipeline("p", fmt.Sprintf("storage %q {\npush_interval = \"1s\"\n}", backend)))
+		if !found.HasErrors() || !strings.Contains(found.Error(), "push_interval") {
+			t.Errorf("a bare push_interval under storage %q: %v", backend, found)
+		}
+		if _, got := (Backend{Type: backend}).Sync(); got != can {
+			t.Errorf("Backend.Sync() of %q = %v", backend, got)
+		}
+	}
+}
+
+func TestPrefixesOnOneTargetDoNotOverlap(t *testing.T) {
+	to := func(name, target, prefix string) string {
+		return pipeline(name, fmt.Sprintf("storage \"file\" {\nsync %q {\nprefix = %q\n}\n}", target, prefix))
+	}
+	targets := target + strings.Replace(target, `"t"`, `"u"`, 1)
+	for _, row := range []struct {
+		a, b    string
+		overlap bool
+	}{
+		{"x", "x", true}, {"x", "x/y", true}, {"x/y", "x", true}, {"x", "xy", false}, {"x/a", "x/b", false},
+	} {
+		_, found := load(t, targets+to("p", "t", row.a)+to("q", "t", row.b))
+		if found.HasErrors() != row.overlap {
+			t.Errorf("%q and %q: %v", row.a, row.b, found)
+		}
+		if _, found := load(t, targets+to("p", "t", row.a)+to("q", "u", row.b)); found.HasErrors() {
+			t.Errorf("%q and %q on two targets: %v", row.a, row.b, found)
+		}
+	}
+}
+
+func TestAPushIntervalShorterThanTheCheckpointIntervalIsAWarning(t *testing.T) {
+	text := strings.Replace(sync(`sync "t" { push_interval = "1s" }`), "storage", "checkpoint { interval = \"10s\" }\nstorage", 1)
+	_, found := load(t, text)
+	if len(found) != 1 || found[0].Severity != Warning || found[0].Line == 0 {
+		t.Errorf("got %v", found)
+	}
+}
+
+// The golden file shows what a person sees when many things are wrong at once.
+func TestAllFaultsOfAFileAreShownInOneRun(t *testing.T) {
+	source, err := os.ReadFile("testdata/faults.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := filepath.Abs("testdata/faults.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found := load(t, string(source))
+	got := found.Error() + "\n"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

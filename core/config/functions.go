@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// maxIncluded bounds what file() reads: schemas and statements are text written by people.
+const maxIncluded = 4 << 20
+
+// evalContext holds the functions of the language. abspath is for paths in a target's body, which only its plugin can tell from other
+// text, and which a plugin cannot resolve: it runs in a folder of its own.
+func evalContext(dir string, getenv func(string) (string, bool)) *hcl.EvalContext {
+	return &hcl.EvalContext{Functions: map[string]function.Function{
+		"env":  stringFunction("name", func(name string) (string, error) { return environment(name, getenv) }),
+		"file": stringFunction("path", func(path string) (string, error) { return included(dir, path) }),
+		"abspath": stringFunction("path", func(path string) (string, error) { return under(dir, path), nil }),
+	}}
+}
+
+func stringFunction(param string, call func(string) (string, error)) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: param, Type: cty.String}},
+		Type:   function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			got, err := call(args[0].AsString())
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			return cty.StringVal(got), nil
+		},
+	})
+}
+
+// environment refuses an unset variable: an empty password that nobody meant is worse than a host that does not start.
+func environment(name string, getenv func(string) (string, bool)) (string, error) {
+	if getenv != nil {
+		if value, ok := getenv(name); ok {
+			return value, nil
+		}
+	}
+	return "", fmt.Errorf("environment variable %s is not set; set it, if need be to an empty value", name)
+}
+
+// included reads a file beside the configuration. Editors end files with a newline that nobody means to be part of the text, so one is
+// dropped.
+func included(dir, path string) (string, error) {
+	path = under(dir, path)
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxIncluded {
+		return "", fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxIncluded)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+)
+
+func (l *loader) host(file section) Host {
+	s, ok := file.inner("host")
+	if !ok {
+		s = section{loader: l, spec: hostSpec(), at: file.at}
+	}
+	host := Host{
+		Listen:          s.text("listen"),
+		DataDir:         s.path("data_dir", l.dir),
+		PluginDir:       s.path("plugin_dir", l.dir),
+		LogLevel:        s.text("log_level"),
+		LogFormat:       s.text("log_format"),
+		ShutdownTimeout: s.duration("shutdown_timeout"),
+	}
+	host.override(l)
+	if host.SpoolDir = s.path("spool_dir", l.dir); host.SpoolDir == "" {
+		host.SpoolDir = filepath.Join(host.DataDir, "spool")
+	}
+	s.checkListen(host.Listen)
+	return host
+}
+
+func (h *Host) override(l *loader) {
+	if l.opts.Listen != "" {
+		h.Listen = l.opts.Listen
+	}
+	if l.opts.DataDir == "" {
+		return
+	}
+	abs, err := filepath.Abs(l.opts.DataDir)
+	if err != nil {
+		l.report(Diagnostic{Severity: Error, Summary: fmt.Sprintf("data folder %s: %v", l.opts.DataDir, err)})
+		return
+	}
+	h.DataDir = abs
+}
+
+// checkListen refuses an address that other machines can reach: the API has no authentication yet.
+func (s section) checkListen(listen string) {
+	at := s.where("listen")
+	name, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		s.fault(at, fmt.Sprintf("listen is not an address: %q", listen), `Write host:port, for example "127.0.0.1:7070".`)
+		return
+	}
+	if ip := net.ParseIP(name); name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		s.fault(at, fmt.Sprintf("listen is not a loopback address: %q", listen), "The API has no authentication: listen on 127.0.0.1, [::1] or localhost, and put a proxy that authenticates in front of it.")
+	}
+}

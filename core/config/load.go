@@ -1,0 +1,86 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// Options is what Load needs from the world beside the file.
+type Options struct {
+	// Getenv answers env("NAME"). Nil means that no variable is set.
+	Getenv func(name string) (string, bool)
+
+	// Schema asks a plugin for the schema of its targets' bodies. It is called once for each plugin that a target names. Nil leaves
+	// the bodies unchecked, for commands that never start a plugin.
+	Schema func(Plugin) (sdk.Schema, error)
+
+	// DataDir and Listen, when not empty, take the place of what the file says. A relative DataDir stands under the working directory.
+	DataDir, Listen string
+}
+
+// Load reads a configuration. The diagnostics are sorted by line; when any of them is an error the configuration must not be used, and
+// may be nil.
+func Load(file string, opts Options) (*Config, Diagnostics) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return nil, Diagnostics{{Severity: Error, File: file, Summary: fmt.Sprintf("read configuration: %v", err)}}
+	}
+	source, err := os.ReadFile(abs)
+	if err != nil {
+		return nil, Diagnostics{{
+			Severity: Error, File: abs, Summary: fmt.Sprintf("read configuration: %v", err),
+			Remedy: "Name an HCL file that exists and that this user may read.",
+		}}
+	}
+	return parse(abs, source, opts)
+}
+
+func parse(file string, source []byte, opts Options) (*Config, Diagnostics) {
+	parsed, found := hclparse.NewParser().ParseHCL(source, file)
+	if found.HasErrors() {
+		return nil, fromHCL(source, found)
+	}
+	l := &loader{dir: filepath.Dir(file), source: source, opts: opts, eval: evalContext(filepath.Dir(file), opts.Getenv)}
+	cfg := l.config(l.open(root(), nil, parsed.Body))
+	cfg.File = file
+	sort.SliceStable(l.found, func(i, j int) bool { return l.found[i].Line < l.found[j].Line })
+	return cfg, l.found
+}
+
+// loader collects what is found on the way through one file.
+type loader struct {
+	dir    string // of the file; relative paths stand under it
+	source []byte
+	opts   Options
+	eval   *hcl.EvalContext
+	found  Diagnostics
+}
+
+func (l *loader) report(d ...Diagnostic) { l.found = append(l.found, d...) }
+
+func (l *loader) fault(at hcl.Range, summary, remedy string) {
+	l.report(diagnostic(Error, l.source, at, summary, remedy))
+}
+
+func (l *loader) warn(at hcl.Range, summary, remedy string) {
+	l.report(diagnostic(Warning, l.source, at, summary, remedy))
+}
+
+// config walks the file in the order in which things are needed: the host's folders first, then plugins, targets, pipelines.
+func (l *loader) config(file section) *Config {
+	cfg := &Config{Host: l.host(file)}
+	plugins := l.plugins(file, cfg.Host)
+	cfg.Targets = l.targets(file, cfg.Host, plugins)
+	cfg.Pipelines = l.pipelines(file, cfg)
+	if len(file.all("pipeline")) == 0 {
+		l.fault(file.at, "no pipeline is configured", `Add at least one pipeline "NAME" { … } block.`)
+	}
+	return cfg
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
+	var all []Pipeline
+	names, claims := map[string]hcl.Range{}, &claims{}
+	for _, b := range file.all("pipeline") {
+		s := file.load(b)
+		s.name(names)
+		p := Pipeline{Name: s.label, Initial: Initial(s.text("initial"))}
+		if circuit, ok := s.inner("circuit"); ok {
+			p.Circuit = circuit.sql()
+		}
+		checkpoint, hasCheckpoint := s.inner("checkpoint")
+		if hasCheckpoint {
+			p.Checkpoint = Checkpoint{Interval: checkpoint.duration("interval"), Keep: checkpoint.integer("keep")}
+		} else {
+			p.Checkpoint = Checkpoint{Keep: 2}
+		}
+		if b := s.all("storage"); len(b) > 0 {
+			p.Backend = s.backend(b[0], p, cfg, claims)
+			if hasCheckpoint && p.Backend.Type == MemoryBackend {
+				s.fault(checkpoint.at, "a checkpoint block under memory storage", `Nothing survives in memory, so there is nothing to checkpoint: remove the block, or use storage "file".`)
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func (s section) sql() SQL {
+	if s.label != "sql" {
+		s.fault(s.labels, fmt.Sprintf("no circuit of type %q", s.label), `Use circuit "sql"; circuits of your own are built in through the Go package core/host.`)
+	}
+	c := SQL{
+		Schema:   s.text("schema"),
+		MaxBatch: s.integer("max_batch"),
+		MinBatch: s.integer("min_batch"),
+		MaxDelay: s.duration("max_delay"),
+	}
+	names := map[string]hcl.Range{}
+	for _, b := range s.all("input") {
+		in := s.load(b)
+		in.name(names)
+		c.Inputs = append(c.Inputs, in.input())
+	}
+	return c
+}
+
+func (s section) input() Input {
+	in := Input{Name: s.label, Apply: s.texts("apply"), OnError: s.text("on_error")}
+	file, isFile := s.inner("file")
+	http, isHTTP := s.inner("http")
+	switch {
+	case isFile && isHTTP:
+		s.fault(http.at, fmt.Sprintf("input %q has two sources", s.label), "Keep the file block or the http block; a second input can have the other.")
+	case isFile:
+		in.File = &FileInput{Path: file.path("path", s.dir), Format: file.text("format"), Follow: file.boolean("follow")}
+	case isHTTP:
+		in.HTTP = &HTTPInput{Format: http.text("format")}
+	default:
+		s.fault(s.at, fmt.Sprintf("input %q has no source", s.label), "Add a file { … } or an http { } block.")
+	}
+	return in
+}
+
+// backend decides by the label what may stand in a storage block.
+func (s section) backend(b *hcl.Block, p Pipeline, cfg *Config, claims *claims) Backend {
+	switch kind := BackendType(b.Labels[0]); kind {
+	case FileBackend:
+		s.refuseStraySync(b, "push_interval belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "push_on_shutdown", "prefix")
+		return s.load(b).fileBackend(p, cfg, claims)
+	case MemoryBackend:
+		s.refuseSync(b)
+		return Backend{Type: kind}
+	default:
+		s.fault(b.LabelRanges[0], fmt.Sprintf("no storage of type %q", b.Labels[0]), `Use storage "file" or storage "memory".`)
+		return Backend{}
+	}
+}
+
+func (s section) fileBackend(p Pipeline, cfg *Config, claims *claims) Backend {
+	backend := Backend{Type: FileBackend, Path: s.path("path", cfg.Host.DataDir), Start: s.start()}
+	if backend.Path == "" {
+		backend.Path = filepath.Join(cfg.Host.DataDir, p.Name)
+	}
+	claims.path(s, p.Name, backend.Path, cfg.Host)
+	seen := map[string]hcl.Range{}
+	for _, b := range s.all("sync") {
+		inner := s.load(b)
+		block, ok := inner.sync(p, cfg)
+		if first, twice := seen[inner.label]; twice {
+			s.fault(inner.labels, fmt.Sprintf("a second sync block for target %q", inner.label), fmt.Sprintf("The first is in line %d. Remove one.", first.Start.Line))
+			continue
+		}
+		seen[inner.label] = inner.labels
+		if ok {
+			claims.prefix(inner, p.Name, block)
+			backend.syncs = append(backend.syncs, block)
+		}
+	}
+	if backend.Start.From != "" && len(s.all("sync")) == 0 {
+		s.warn(s.where("start_from_checkpoint"), "start_from_checkpoint has no target to look at", "Without a sync block only local checkpoints are found. Add one, or leave the attribute out.")
+	}
+	return backend
+}

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/hcl/v2"
+)
+
+func (s section) start() Start {
+	start := Start{From: s.text("start_from_checkpoint"), FailIfNoCheckpoint: s.boolean("fail_if_no_checkpoint")}
+	if start.From == "" || start.From == "latest" {
+		return start
+	}
+	id, err := uuid.Parse(start.From)
+	if err != nil || id.String() != start.From {
+		s.fault(s.where("start_from_checkpoint"), fmt.Sprintf("start_from_checkpoint cannot be %q", start.From), `Write "latest", the uuid of a checkpoint (lower case, with dashes), or leave it out.`)
+		start.From = ""
+	}
+	return start
+}
+
+func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
+	block := Sync{
+		Target:         s.label,
+		Prefix:         s.text("prefix"),
+		PushInterval:   s.duration("push_interval"),
+		PushOnShutdown: s.boolean("push_on_shutdown"),
+	}
+	if !s.has("prefix") {
+		block.Prefix = p.Name
+	} else if !validPrefix(block.Prefix) {
+		s.fault(s.where("prefix"), fmt.Sprintf("prefix cannot be %q", block.Prefix), fmt.Sprintf("Use segments of lower-case letters, digits, . _ and - joined by /, at most %d bytes, without . and .. segments.", maxPrefix))
+		return block, false
+	}
+	if !slices.ContainsFunc(cfg.Targets, func(t Target) bool { return t.Name == s.label }) {
+		s.fault(s.labels, fmt.Sprintf("no target is named %q", s.label), fmt.Sprintf("Add a target %q { … } block, or name one that exists%s.", s.label, listTargets(cfg.Targets)))
+		return block, false
+	}
+	if every := p.Checkpoint.Interval; block.PushInterval > 0 && every > block.PushInterval {
+		s.warn(s.where("push_interval"), fmt.Sprintf("push_interval is shorter than the checkpoint interval of %s", every), "There is nothing new to push more often than checkpoints are taken.")
+	}
+	return block, true
+}
+
+func listTargets(targets []Target) string {
+	var names string
+	for i, t := range targets {
+		if i > 0 {
+			names += ", "
+		}
+		names += t.Name
+	}
+	if names == "" {
+		return ""
+	}
+	return " (" + names + ")"
+}
+
+// refuseSync reports whatever concerns syncing under a backend that cannot, and then the rest of what does not belong there.
+func (s section) refuseSync(b *hcl.Block) {
+	remedy := fmt.Sprintf(`Only file storage is pushed: use storage "file", or remove this from storage %q.`, b.Labels[0])
+	content, rest, _ := b.Body.PartialContent(&hcl.BodySchema{ // what it cannot take apart is reported by the second look
+		Attributes: []hcl.AttributeSchema{{Name: "push_interval"}, {Name: "push_on_shutdown"}, {Name: "start_from_checkpoint"}, {Name: "fail_if_no_checkpoint"}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}},
+	})
+	for _, inner := range content.Blocks {
+		s.fault(inner.DefRange, fmt.Sprintf("storage %q cannot sync", b.Labels[0]), remedy)
+	}
+	for _, a := range content.Attributes {
+		s.fault(a.Range, fmt.Sprintf("%s does not apply to storage %q", a.Name, b.Labels[0]), remedy)
+	}
+	_, found := rest.Content(&hcl.BodySchema{})
+	s.report(fromHCL(s.source, found)...)
+}
+
+// refuseStraySync catches sync attributes written one level too high, with a better remedy than "unexpected".
+func (s section) refuseStraySync(b *hcl.Block, summary, remedy string, names ...string) {
+	schema := &hcl.BodySchema{}
+	for _, name := range names {
+		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	content, rest, _ := b.Body.PartialContent(schema) // faults of the rest are reported when the block is loaded
+	for _, a := range content.Attributes {
+		s.fault(a.Range, summary, remedy)
+	}
+	b.Body = rest
+}
+
+// claims remembers who owns which folder and which keys, so that no two pipelines write over each other.
+type claims struct {
+	paths, prefixes []claim
+}
+
+type claim struct {
+	pipeline, target, name string
+	line                   int
+}
+
+func (c *claims) path(s section, pipeline, path string, host Host) {
+	for _, other := range c.paths {
+		if inside(path, other.name) || inside(other.name, path) {
+			s.fault(s.where("path"), fmt.Sprintf("storage path %s overlaps that of pipeline %q", path, other.pipeline), fmt.Sprintf("Line %d has %s. Give each pipeline a folder of its own.", other.line, other.name))
+		}
+	}
+	if inside(path, host.SpoolDir) || inside(host.SpoolDir, path) {
+		s.fault(s.where("path"), fmt.Sprintf("storage path %s overlaps the spool folder %s", path, host.SpoolDir), "The spool is emptied at every start: keep them apart.")
+	}
+	if clean := filepath.Clean(path); clean == "/" || clean == host.DataDir {
+		s.fault(s.where("path"), fmt.Sprintf("storage path %s holds more than one pipeline", clean), "Name a folder below it.")
+	}
+	c.paths = append(c.paths, claim{pipeline: pipeline, name: path, line: s.where("path").Start.Line})
+}
+
+func (c *claims) prefix(s section, pipeline string, block Sync) {
+	for _, other := range c.prefixes {
+		if other.target == block.Target && (inside(block.Prefix, other.name) || inside(other.name, block.Prefix)) {
+			s.fault(s.where("prefix"), fmt.Sprintf("prefix %q overlaps %q of pipeline %q on target %q", block.Prefix, other.name, other.pipeline, block.Target), fmt.Sprintf("See line %d. Give each pipeline a prefix of its own, none inside another.", other.line))
+		}
+	}
+	c.prefixes = append(c.prefixes, claim{pipeline: pipeline, target: block.Target, name: block.Prefix, line: s.where("prefix").Start.Line})
+}
