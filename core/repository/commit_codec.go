@@ -1,0 +1,270 @@
+package repository
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrTooLarge refuses a commit that a store could not take in one piece.
+var ErrTooLarge = errors.New("commit too large")
+
+type commitWire struct {
+	header
+	Number     uint64          `json:"number"`
+	Kind       Kind            `json:"kind"`
+	Epoch      uint64          `json:"epoch"`
+	Writer     Writer          `json:"writer"`
+	Parent     *parentWire     `json:"parent,omitempty"`
+	Created    time.Time       `json:"created"`
+	Checkpoint *checkpointWire `json:"checkpoint,omitempty"`
+	Totals     Totals          `json:"totals"`
+	Packs      []PackID        `json:"packs"`
+	Files      []fileWire      `json:"files"`
+}
+
+type parentWire struct {
+	Number uint64 `json:"number"`
+	SHA256 Digest `json:"sha256"`
+}
+
+type checkpointWire struct {
+	ID          uuid.UUID    `json:"id"`
+	Step        uint64       `json:"step"`
+	Created     time.Time    `json:"created"`
+	Incarnation uuid.UUID    `json:"incarnation"`
+	Identity    identityWire `json:"identity"`
+	History     History      `json:"history"`
+}
+
+type identityWire struct {
+	Kind        string `json:"kind"`
+	Fingerprint Digest `json:"fingerprint"`
+}
+
+type fileWire struct {
+	Path       string      `json:"path,omitempty"`
+	PathBase64 string      `json:"path_base64,omitempty"` // instead of Path when it is not UTF-8
+	Size       int64       `json:"size"`
+	Mode       string      `json:"mode"` // octal, as "0644"
+	Chunks     []chunkWire `json:"chunks"`
+}
+
+// chunkWire is an array: [pack index, offset, stored length, encoding, digest].
+type chunkWire Chunk
+
+// EncodeCommit gives the bytes to store: the same commit gives the same bytes. They are one zstd frame around the commit's JSON on one line and
+// a second line with the hexadecimal SHA-256 of the first, newline included, so that `zstd -d | head -1 | sha256sum` checks it.
+// ErrTooLarge when they exceed MaxCommit.
+func EncodeCommit(c *Commit) ([]byte, error) {
+	text, err := commitText(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode commit %d: %w", c.Number, err)
+	}
+	e, err := zstd.NewWriter(nil,
+		zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(ZstdWindow))
+	if err != nil {
+		return nil, fmt.Errorf("encode commit %d: %w", c.Number, err)
+	}
+	stored := e.EncodeAll(text, nil)
+	if len(stored) > MaxCommit {
+		return nil, tooLarge(c, len(stored), MaxCommit)
+	}
+	return stored, nil
+}
+
+// commitText is what EncodeCommit compresses.
+func commitText(c *Commit) ([]byte, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	line, err := encodeLine(c.wire())
+	if err != nil {
+		return nil, err
+	}
+	if len(line) > MaxCommitText-2*len(Digest{})-1 {
+		return nil, tooLarge(c, len(line), MaxCommitText)
+	}
+	sum := Sum(line)
+	return append(hex.AppendEncode(line, sum[:]), '\n'), nil
+}
+
+func tooLarge(c *Commit, size, limit int) error {
+	return fmt.Errorf("commit %d: %w: %d files of %d bytes need %d bytes of commit, at most %d are stored in one piece: "+
+		"divide the state among several pipelines, or let the circuit keep it in fewer files",
+		c.Number, ErrTooLarge, c.Totals.Files, c.Totals.Bytes, size, limit)
+}
+
+// DecodeCommit reads the commit stored as number. What it returns satisfies everything that EncodeCommit asks for: paths stay below their root,
+// chunks lie inside their packs, files have as many chunks as their size says.
+func DecodeCommit(number uint64, stored []byte) (*Commit, error) {
+	object := fmt.Sprintf("commit %d", number)
+	line, err := commitLine(object, stored)
+	if err != nil {
+		return nil, err
+	}
+	var w commitWire
+	if err := decodeStrict(object, line, &w); err != nil {
+		return nil, err
+	}
+	if err := w.unknown(object); err != nil {
+		return nil, err
+	}
+	c, err := w.commit()
+	if err == nil {
+		err = errors.Join(checkNumber(c.Number, number), c.check())
+	}
+	if err != nil {
+		return nil, corrupt(object, "%v", err)
+	}
+	return c, nil
+}
+
+// commitLine decompresses a commit within bounds and checks the hash line.
+func commitLine(object string, stored []byte) ([]byte, error) {
+	if len(stored) > MaxCommit {
+		return nil, corrupt(object, "%d bytes, at most %d", len(stored), MaxCommit)
+	}
+	d, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxCommitText), zstd.WithDecoderMaxWindow(ZstdWindow))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", object, err)
+	}
+	defer d.Close()
+	text, err := d.DecodeAll(stored, nil)
+	if err != nil {
+		return nil, corrupt(object, "zstd: %v", err)
+	}
+	end := bytes.IndexByte(text, '\n') + 1
+	if end == 0 {
+		return nil, corrupt(object, "no line")
+	}
+	line, hash := text[:end], text[end:]
+	if want := Sum(line).String() + "\n"; string(hash) != want {
+		return nil, corrupt(object, "the second line is not the SHA-256 of the first")
+	}
+	return line, nil
+}
+
+// unknown finds what only a newer version can have written.
+func (w *commitWire) unknown(object string) error {
+	if w.Kind != KindCheckpoint && w.Kind != KindSeal {
+		return &UnsupportedError{Object: object, What: fmt.Sprintf("kind %q", string(w.Kind)), WrittenBy: w.WrittenBy}
+	}
+	for _, f := range w.Files {
+		for _, c := range f.Chunks {
+			if c.Encoding != Raw && c.Encoding != Zstd && c.Encoding != Hole {
+				return &UnsupportedError{Object: object, What: fmt.Sprintf("encoding %q", string(c.Encoding)), WrittenBy: w.WrittenBy}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Commit) wire() *commitWire {
+	w := &commitWire{
+		header: header{FormatVersion, c.WrittenBy},
+		Number: c.Number, Kind: c.Kind, Epoch: c.Epoch, Writer: c.Writer, Created: c.Created.UTC(), Totals: c.Totals,
+		Packs: append([]PackID{}, c.Packs...), Files: make([]fileWire, len(c.Files)),
+	}
+	if c.Number > 1 {
+		w.Parent = &parentWire{Number: c.Number - 1, SHA256: c.Parent}
+	}
+	if c.Kind == KindCheckpoint {
+		cp := c.Checkpoint
+		w.Checkpoint = &checkpointWire{
+			ID: cp.ID, Step: cp.Step, Created: cp.Created.UTC(), Incarnation: cp.Incarnation,
+			Identity: identityWire(cp.Identity), History: cp.History,
+		}
+	}
+	for i, f := range c.Files {
+		w.Files[i] = f.wire()
+	}
+	return w
+}
+
+func (w *commitWire) commit() (*Commit, error) {
+	c := &Commit{
+		Number: w.Number, Kind: w.Kind, Epoch: w.Epoch, Writer: w.Writer, Created: w.Created.UTC(), WrittenBy: w.WrittenBy,
+		Totals: w.Totals, Packs: w.Packs, Files: make([]File, len(w.Files)),
+	}
+	if w.Parent != nil {
+		if w.Number < 2 || w.Parent.Number != w.Number-1 {
+			return nil, fmt.Errorf("parent %d: want the commit before", w.Parent.Number)
+		}
+		c.Parent = w.Parent.SHA256
+	}
+	if (w.Checkpoint != nil) != (w.Kind == KindCheckpoint) {
+		return nil, fmt.Errorf("kind %q disagrees with the field checkpoint", string(w.Kind))
+	}
+	if cp := w.Checkpoint; cp != nil {
+		c.Checkpoint = Checkpoint{
+			ID: cp.ID, Step: cp.Step, Created: cp.Created.UTC(), Incarnation: cp.Incarnation,
+			Identity: Identity(cp.Identity), History: cp.History,
+		}
+	}
+	for i, f := range w.Files {
+		var err error
+		if c.Files[i], err = f.file(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (f File) wire() fileWire {
+	w := fileWire{Size: f.Size, Mode: fmt.Sprintf("%04o", uint32(f.Mode)), Chunks: make([]chunkWire, len(f.Chunks))}
+	if utf8.ValidString(f.Path) {
+		w.Path = f.Path
+	} else {
+		w.PathBase64 = base64.StdEncoding.EncodeToString([]byte(f.Path))
+	}
+	for i, c := range f.Chunks {
+		w.Chunks[i] = chunkWire(c)
+	}
+	return w
+}
+
+func (w fileWire) file() (File, error) {
+	f := File{Path: w.Path, Size: w.Size, Chunks: make([]Chunk, len(w.Chunks))}
+	if w.PathBase64 != "" {
+		path, err := base64.StdEncoding.Strict().DecodeString(w.PathBase64)
+		if err != nil || utf8.Valid(path) || w.Path != "" {
+			return File{}, fmt.Errorf("path_base64 %q: want standard base64 of a path that is not UTF-8, and no path beside it", w.PathBase64)
+		}
+		f.Path = string(path)
+	}
+	mode, err := strconv.ParseUint(w.Mode, 8, 32)
+	if err != nil || fmt.Sprintf("%04o", mode) != w.Mode {
+		return File{}, fmt.Errorf("path %q: mode %q: want four octal digits", f.Path, w.Mode)
+	}
+	f.Mode = fs.FileMode(mode)
+	for i, c := range w.Chunks {
+		f.Chunks[i] = Chunk(c)
+	}
+	return f, nil
+}
+
+// MarshalJSON writes the array on as few bytes as it takes.
+func (c chunkWire) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%d,%d,%q,%q]", c.Pack, c.Offset, c.Stored, string(c.Encoding), c.Digest.String()), nil
+}
+
+// UnmarshalJSON reads an array of exactly five values: the JSON package fills missing ones with nothing and drops further ones.
+func (c *chunkWire) UnmarshalJSON(b []byte) error {
+	fields := [5]any{&c.Pack, &c.Offset, &c.Stored, &c.Encoding, &c.Digest}
+	if bytes.Count(b, []byte{','}) != len(fields)-1 { // none of the five values can hold a comma
+		return fmt.Errorf("chunk %s: want %d values", b, len(fields))
+	}
+	return json.Unmarshal(b, &fields)
+}
