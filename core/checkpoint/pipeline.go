@@ -1,6 +1,12 @@
 package checkpoint
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
 	"github.com/google/uuid"
 )
 
@@ -33,9 +39,76 @@ type Reign struct {
 	UpTo    uint64    `json:"up_to"`
 }
 
+const pipelineRemedy = "put the file back from a copy, or move the whole storage path away and start from a target"
+
 // Pipeline reads pipeline.json. It answers fs.ErrNotExist only when the storage path holds no state and no checkpoint either: a
 // missing file beside data, like a damaged one, is a *CorruptError.
-func (d *Dir) Pipeline() (Pipeline, error) { panic("being built") }
+func (d *Dir) Pipeline() (Pipeline, error) {
+	path := d.pipelineFile()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Pipeline{}, d.withoutPipelineFile(err)
+	}
+	if err != nil {
+		return Pipeline{}, err
+	}
+	var p Pipeline
+	if err := openJSON(path, data, &p); err != nil {
+		return Pipeline{}, withRemedy(err, pipelineRemedy)
+	}
+	if err := checkPipeline(p); err != nil {
+		return Pipeline{}, &CorruptError{Path: path, Err: err, Remedy: pipelineRemedy}
+	}
+	return p, nil
+}
 
-// SavePipeline replaces pipeline.json, atomically and durably.
-func (d *Dir) SavePipeline(p Pipeline) error { panic("being built") }
+// SavePipeline replaces pipeline.json, atomically and durably. A host saves it before it makes any state.
+func (d *Dir) SavePipeline(p Pipeline) error {
+	if err := checkPipeline(p); err != nil {
+		return fmt.Errorf("save pipeline: %w", err)
+	}
+	data, err := sealJSON(p)
+	if err != nil {
+		return fmt.Errorf("save pipeline: %w", err)
+	}
+	return replaceFile(d.disk, d.pipelineFile(), data)
+}
+
+func (d *Dir) pipelineFile() string { return filepath.Join(d.path, "pipeline.json") }
+
+// withoutPipelineFile decides what the absence of the file means: an empty storage path, or a loss.
+func (d *Dir) withoutPipelineFile(absent error) error {
+	state, err := os.ReadDir(d.State())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	checkpoints, err := d.store.names(published)
+	if err != nil {
+		return err
+	}
+	if len(state) == 0 && len(checkpoints) == 0 {
+		return absent
+	}
+	cause := fmt.Errorf("it is missing beside %d checkpoints and %d entries of live state", len(checkpoints), len(state))
+	return &CorruptError{Path: d.pipelineFile(), Err: cause, Remedy: pipelineRemedy}
+}
+
+func checkPipeline(p Pipeline) error {
+	if p.ID == uuid.Nil {
+		return errors.New("the pipeline id is missing")
+	}
+	switch p.Desired {
+	case Running, Paused, Stopped, Standby:
+		return nil
+	}
+	return fmt.Errorf("desired state %q is unknown", p.Desired)
+}
+
+// withRemedy adds what to do to a *CorruptError; other errors pass.
+func withRemedy(err error, remedy string) error {
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		return &CorruptError{Path: corrupt.Path, Err: corrupt.Err, Remedy: remedy}
+	}
+	return err
+}

@@ -1,71 +1,207 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 )
 
+const (
+	manifestName = "checkpoint.json"
+	filesName    = "files" // a directory of its own, so that a circuit may name its files as it likes and a copy of it holds nothing else
+	lastIDName   = ".last-id"
+)
+
 // Store is the set of checkpoints of one Dir.
-type Store struct{}
+type Store struct {
+	root string // <storage path>/checkpoints
+	now  func() time.Time
+	hook func(point string)
+	disk disk
 
-// Begin makes an empty draft. Its id is greater than every earlier id of the pipeline, whatever the clock says.
-func (s *Store) Begin() (*Draft, error) { panic("being built") }
+	mu     sync.Mutex
+	last   uuid.UUID         // no id that was ever seen is greater
+	pins   map[uuid.UUID]int // by how many a checkpoint is held
+	drafts map[uuid.UUID]struct{}
+	cache  map[uuid.UUID]cached
+}
 
-// BeginAs makes a draft whose id comes from a repository, or resumes the one of that id that an earlier pull left behind: its Dir
-// then holds what was written before. Left-behind pulls of other ids are removed. An id that is published is fs.ErrExist.
-func (s *Store) BeginAs(id uuid.UUID) (*Draft, error) { panic("being built") }
+// cached is a decoded checkpoint.json and the file it was decoded from: published checkpoints do not change, and decoding one of
+// 100,000 files for every status would.
+type cached struct {
+	info     fs.FileInfo
+	manifest Manifest
+}
+
+// openStore removes the leftovers of a crash and learns the greatest id.
+func openStore(root string, o Options, d disk) (*Store, error) {
+	s := &Store{
+		root: root, now: o.Now, hook: o.Hook, disk: d,
+		pins: map[uuid.UUID]int{}, drafts: map[uuid.UUID]struct{}{}, cache: map[uuid.UUID]cached{},
+	}
+	if s.hook == nil {
+		s.hook = func(string) {}
+	}
+	if err := s.learnLastID(); err != nil {
+		return nil, err
+	}
+	return s, sweep(root, func(name string) bool {
+		prefix, _, ok := parseName(name)
+		return ok && (prefix == writing || prefix == removing)
+	})
+}
+
+func (s *Store) learnLastID() error {
+	for _, prefix := range []string{published, pulling} {
+		ids, err := s.names(prefix)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			s.last = maxID(s.last, id)
+		}
+	}
+	path := filepath.Join(s.root, lastIDName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	id, err := uuid.Parse(strings.TrimSpace(string(text)))
+	if err == nil {
+		err = checkID(id)
+	}
+	if err != nil {
+		return &CorruptError{Path: path, Err: err, Remedy: "remove it, unless the clock of this machine was set back lately"}
+	}
+	s.last = maxID(s.last, id)
+	return nil
+}
+
+// names lists the ids of the directories with the prefix. Names that are not ours are let alone.
+func (s *Store) names(prefix string) ([]uuid.UUID, error) {
+	entries, err := os.ReadDir(s.root)
+	if err != nil {
+		return nil, fmt.Errorf("list checkpoints: %w", err)
+	}
+	var ids []uuid.UUID
+	for _, e := range entries {
+		if p, id, ok := parseName(e.Name()); ok && p == prefix {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func (s *Store) dir(prefix string, id uuid.UUID) string {
+	return filepath.Join(s.root, prefix+id.String())
+}
 
 // Observe tells the store of an id of this pipeline seen elsewhere (a commit on a target), so that later ids are greater than it.
-func (s *Store) Observe(id uuid.UUID) { panic("being built") }
+func (s *Store) Observe(id uuid.UUID) error {
+	if err := checkID(id); err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = maxID(s.last, id)
+	return nil
+}
 
-// List reads the published checkpoints, ascending by step, then id: the newest comes last. When the metadata of some is damaged,
-// the others are returned together with the joined *CorruptErrors that name them.
-func (s *Store) List(ctx context.Context) ([]Manifest, error) { panic("being built") }
+// List reads the published checkpoints, ascending by step, then id: the newest comes last. When the metadata of some cannot be
+// used, the others are returned together with the joined errors that name them (*CorruptError, *FormatError).
+func (s *Store) List(ctx context.Context) ([]Manifest, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list(ctx.Err)
+}
 
-// Pin keeps the checkpoint id from being collected until Release. ErrNone when there is no such checkpoint.
-func (s *Store) Pin(id uuid.UUID) (*Pinned, error) { panic("being built") }
+// list is called with mu held. stopped is asked before each checkpoint.
+func (s *Store) list(stopped func() error) ([]Manifest, error) {
+	ids, err := s.names(published)
+	if err != nil {
+		return nil, err
+	}
+	s.forgetAllBut(ids)
+	var manifests []Manifest
+	var damaged []error
+	for _, id := range ids {
+		if err := stopped(); err != nil {
+			return nil, err
+		}
+		m, err := s.read(id)
+		if err != nil {
+			damaged = append(damaged, err)
+			continue
+		}
+		manifests = append(manifests, m)
+	}
+	slices.SortFunc(manifests, byAge)
+	return manifests, errors.Join(damaged...)
+}
 
-// PinNewest chooses the newest checkpoint and pins it in one step. ErrNone when there is none; when the metadata of any checkpoint is
-// damaged, that error, for the newest cannot be known.
-func (s *Store) PinNewest() (*Pinned, error) { panic("being built") }
+func neverStopped() error { return nil }
 
-// Collect removes all but the newest keep checkpoints (at least 1) and the pinned ones, and returns the ids removed. Metadata that
-// cannot be read aborts it before anything is removed.
-func (s *Store) Collect(keep int) ([]uuid.UUID, error) { panic("being built") }
+// byAge puts the newest last.
+func byAge(a, b Manifest) int {
+	return cmp.Or(cmp.Compare(a.Step, b.Step), compareIDs(a.ID, b.ID))
+}
 
-// Draft is a checkpoint being written, by one goroutine.
-type Draft struct{}
+// read gives the manifest of a published checkpoint; mu is held. Whatever hinders it is an error: the directory is there.
+func (s *Store) read(id uuid.UUID) (Manifest, error) {
+	path := filepath.Join(s.dir(published, id), manifestName)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Manifest{}, unreadable(path, err)
+	}
+	if c, ok := s.cache[id]; ok && sameFile(c.info, info) {
+		return c.manifest, nil
+	}
+	if !info.Mode().IsRegular() {
+		return Manifest{}, unreadable(path, fmt.Errorf("it is a %s", kindOf(info.Mode())))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Manifest{}, unreadable(path, err)
+	}
+	m, err := decodeManifest(path, data)
+	if err != nil {
+		return Manifest{}, withRemedy(err, manifestRemedy)
+	}
+	if m.ID != id {
+		return Manifest{}, unreadable(path, fmt.Errorf("it belongs to checkpoint %s", m.ID))
+	}
+	s.cache[id] = cached{info: info, manifest: m}
+	return m, nil
+}
 
-// ID is the id of the checkpoint to be.
-func (d *Draft) ID() uuid.UUID { panic("being built") }
+const manifestRemedy = "move its directory away to go on without this checkpoint"
 
-// Dir is the directory to write regular files below. Directories matter only as parts of paths: empty ones are not kept.
-func (d *Draft) Dir() string { panic("being built") }
+// unreadable: a directory bears a checkpoint's name, so its index must be there.
+func unreadable(path string, err error) error {
+	return &CorruptError{Path: path, Err: err, Remedy: manifestRemedy}
+}
 
-// Publish makes the draft a checkpoint: see the package comment for the order. When it returns an error there is no new
-// checkpoint, and the draft can still be published or closed.
-func (d *Draft) Publish(ctx context.Context, meta Meta) (Manifest, error) { panic("being built") }
+func sameFile(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
 
-// Close gives up a draft that was not published: one from Begin is removed, one from BeginAs stays on disk to be resumed. After
-// Publish or Abort it does nothing, so it can be deferred.
-func (d *Draft) Close() error { panic("being built") }
-
-// Abort removes the draft, also one from BeginAs. After Publish or Close it does nothing.
-func (d *Draft) Abort() error { panic("being built") }
-
-// Pinned is a checkpoint that stays on disk until Release.
-type Pinned struct{}
-
-// Manifest describes the checkpoint.
-func (p *Pinned) Manifest() Manifest { panic("being built") }
-
-// Dir holds the checkpoint's files, and only those. Nobody writes there.
-func (p *Pinned) Dir() string { panic("being built") }
-
-// Release ends the pin. Calls after the first do nothing.
-func (p *Pinned) Release() { panic("being built") }
-
-// Verify compares every byte below dir (as Pinned.Dir gives it) with the manifest. A file that differs, is missing, is not regular
-// or is not in the manifest is a *CorruptError; several are joined.
-func Verify(ctx context.Context, dir string, m Manifest) error { panic("being built") }
+func (s *Store) forgetAllBut(ids []uuid.UUID) {
+	for id := range s.cache {
+		if !slices.Contains(ids, id) {
+			delete(s.cache, id)
+		}
+	}
+}

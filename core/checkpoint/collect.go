@@ -1,0 +1,98 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+)
+
+// Collect removes all but the newest keep checkpoints (at least 1) and the pinned ones, and returns the ids removed. Metadata that
+// cannot be read aborts it before anything is removed. A crash at any moment leaves whole checkpoints and what the next OpenDir
+// sweeps away.
+func (s *Store) Collect(keep int) ([]uuid.UUID, error) {
+	if keep < 1 {
+		return nil, fmt.Errorf("collect checkpoints: keep is %d, at least 1 must stay", keep)
+	}
+	gone, err := s.unpublish(keep)
+	for _, id := range gone {
+		// Outside the lock: 100,000 files take seconds, and the directory is no checkpoint any more.
+		err = errors.Join(err, os.RemoveAll(s.dir(removing, id)))
+		s.hook("collect.removed")
+	}
+	if err != nil {
+		return gone, fmt.Errorf("collect checkpoints: %w", err)
+	}
+	return gone, nil
+}
+
+// unpublish chooses the victims and takes their names from them, in one step with respect to Pin. The renames are durable before
+// it returns, so that no file of a checkpoint disappears while its directory still bears the name of one.
+func (s *Store) unpublish(keep int) ([]uuid.UUID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := s.list(neverStopped)
+	if err != nil {
+		return nil, err
+	}
+	victims := s.victims(all, keep)
+	if len(victims) == 0 {
+		return nil, nil
+	}
+	if err := s.rememberLastID(victims); err != nil {
+		return nil, err
+	}
+	s.hook("collect.marked")
+	for i, id := range victims {
+		if err := s.disk.Rename(s.dir(published, id), s.dir(removing, id)); err != nil {
+			return nil, errors.Join(err, s.republish(victims[:i]))
+		}
+		s.hook("collect.renamed")
+	}
+	if err := syncDir(s.disk, s.root); err != nil {
+		return nil, errors.Join(err, s.republish(victims))
+	}
+	s.hook("collect.synced")
+	return victims, nil
+}
+
+func (s *Store) victims(all []Manifest, keep int) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, m := range all[:max(0, len(all)-keep)] {
+		if s.pins[m.ID] == 0 {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// republish gives back the names after a failure; nothing has been removed yet.
+func (s *Store) republish(ids []uuid.UUID) error {
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, s.disk.Rename(s.dir(removing, id), s.dir(published, id)))
+	}
+	return errors.Join(errs...)
+}
+
+// rememberLastID writes the greatest id down when no directory will bear one as great: the newest checkpoint by step need not have
+// it (after a restore of an older one), and ids must go on rising.
+func (s *Store) rememberLastID(victims []uuid.UUID) error {
+	remaining, err := s.names(published)
+	if err != nil {
+		return err
+	}
+	var kept, lost uuid.UUID
+	for _, id := range remaining {
+		kept = maxID(kept, id)
+	}
+	for _, id := range victims {
+		lost = maxID(lost, id)
+	}
+	if lost != kept {
+		return nil // kept counts the victims too: a greater one stays
+	}
+	return replaceFile(s.disk, filepath.Join(s.root, lastIDName), []byte(s.last.String()+"\n"))
+}
