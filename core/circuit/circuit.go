@@ -1,4 +1,3 @@
-// Package circuit drives one circuit: it observes, decides through core/trigger, and acts.
 package circuit
 
 import (

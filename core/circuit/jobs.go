@@ -1,0 +1,139 @@
+package circuit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/trigger"
+)
+
+// takeCheckpoint pins the state between two steps and has it written on a goroutine of its own.
+func (l *Loop) takeCheckpoint(ctx context.Context, f trigger.Facts) {
+	a := l.beginCheckpoint(f.Step)
+	pinned, step, err := l.snapshot(ctx)
+	if err != nil {
+		if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
+			l.fail(err)
+		}
+		l.endCheckpoint(ctx, trigger.Checkpoint{}, err)
+		return
+	}
+	l.book.mu.Lock()
+	a.step = step
+	l.book.mu.Unlock()
+	l.jobs.Go(func() {
+		made, err := l.write(ctx, pinned, step)
+		l.endCheckpoint(ctx, made, err)
+	})
+}
+
+func (l *Loop) beginCheckpoint(step uint64) *attempt {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	a := l.book.checkpoints.begin(l.cfg.Now(), step)
+	a.last = l.book.ending != nil && l.book.ending.checkpoint
+	return a
+}
+
+func (l *Loop) snapshot(ctx context.Context) (s Snapshot, step uint64, err error) {
+	err = l.call("snapshot", func() (err error) {
+		if s, err = l.cfg.Circuit.Snapshot(ctx); err == nil {
+			step = s.Step()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("snapshot: %w", err)
+	}
+	return s, step, nil
+}
+
+// write publishes a snapshot and releases it, whatever happens.
+func (l *Loop) write(ctx context.Context, s Snapshot, step uint64) (made trigger.Checkpoint, err error) {
+	defer func() {
+		// What was written stays good when the release goes wrong, so that is logged, not returned.
+		if err := guard("release of a snapshot", func() error { s.Release(); return nil }); err != nil {
+			l.logFailure("snapshot not released", err)
+		}
+	}()
+	err = guard("checkpoint", func() (err error) {
+		made, err = l.cfg.Checkpointer.Write(ctx, s)
+		return err
+	})
+	switch {
+	case err != nil:
+		return trigger.Checkpoint{}, err
+	case made.ID == uuid.Nil || made.Step != step:
+		return trigger.Checkpoint{}, fmt.Errorf("checkpointer answered id %v, step %d for a snapshot of step %d", made.ID, made.Step, step)
+	default:
+		return made, nil
+	}
+}
+
+// endCheckpoint may run on any goroutine.
+func (l *Loop) endCheckpoint(ctx context.Context, made trigger.Checkpoint, err error) {
+	err = interrupted(ctx, err)
+	took := l.book.endCheckpoint(l.cfg.Now(), made, err)
+	if err != nil {
+		l.logFailure("checkpoint failed", err)
+	} else {
+		l.cfg.Log.Info("checkpoint published", "checkpoint", made.ID, "step", made.Step, "took", took)
+	}
+	l.Wake()
+}
+
+// startPush has a checkpoint pushed on a goroutine of its own.
+func (l *Loop) startPush(ctx context.Context, f trigger.Facts, d decided) {
+	p := l.beginPush(f, d)
+	pusher := l.cfg.Targets[d.Target].Pusher
+	l.jobs.Go(func() {
+		err := guard("push", func() error {
+			return pusher.Push(ctx, PushJob{Checkpoint: p.checkpoint.ID, Trigger: p.trigger})
+		})
+		l.endPush(ctx, d.Target, p, err)
+	})
+}
+
+func (l *Loop) beginPush(f trigger.Facts, d decided) *push {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	t, now := l.book.targets[d.Target], l.cfg.Now()
+	switch {
+	case d.final:
+		return t.begin(now, f.Published, PushShutdown)
+	case d.Periodic:
+		return t.begin(now, f.Published, PushPeriodic)
+	}
+	if failure := l.book.sync.Failure; failure != nil && failure.Checkpoint == d.Checkpoint {
+		l.book.sync.Failure = nil
+	}
+	return t.begin(now, t.queue[0].checkpoint, PushRequested)
+}
+
+// endPush runs on the job's goroutine.
+func (l *Loop) endPush(ctx context.Context, target int, p *push, err error) {
+	err = interrupted(ctx, err)
+	now := l.cfg.Now()
+	releases := l.book.endPush(target, now, err)
+	for _, release := range releases {
+		release()
+	}
+	log := l.cfg.Log.With("target", l.cfg.Targets[target].Pusher.Name(), "checkpoint", p.checkpoint.ID, "trigger", p.trigger)
+	if err != nil {
+		l.logFailureTo(log, "push failed", err)
+	} else {
+		log.Info("push committed", "step", p.checkpoint.Step, "took", now.Sub(p.since))
+	}
+	l.Wake()
+}
+
+// interrupted marks the error of a job that was cut off by the end of the loop.
+func interrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrStopped, err)
+}
