@@ -1,0 +1,100 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/cairnsync/cairn/core/circuit"
+)
+
+// maxBatch is the largest body of a batch; what is larger is answered 413 before it is read whole.
+const maxBatch = 8 << 20
+
+// maxWait bounds how long a call may hold its connection for ?wait=.
+const maxWait = 5 * time.Minute
+
+type ingressInput struct {
+	PipelineName
+	Input   string `path:"input" doc:"Name of an http input."`
+	Source  string `query:"source" maxLength:"256" doc:"Names the sender. With seq, a repeated batch counts once; without, it counts each time it arrives."`
+	Seq     uint64 `query:"seq" doc:"Number of the batch, rising per source, from 1."`
+	Wait    string `query:"wait" enum:"checkpoint,commit" doc:"Answer only when a checkpoint, or a commit on every target, covers the batch."`
+	Timeout string `query:"timeout" default:"30s" doc:"How long to wait; then the answer is 202 with the step."`
+	RawBody []byte `contentType:"application/x-ndjson"`
+}
+
+type ingressOutput struct {
+	Status int
+	Body   Ingested
+}
+
+type positionInput struct {
+	PipelineName
+	Input  string `path:"input"`
+	Source string `query:"source" required:"true" maxLength:"256"`
+}
+
+func (r *routes) data() {
+	post := r.operation(http.MethodPost, "/v0/pipelines/{name}/ingress/{input}", "ingest", "Apply a batch of records, whole or not at all", http.StatusOK)
+	post.MaxBodyBytes = maxBatch
+	post.BodyReadTimeout = time.Minute
+	huma.Register(r.api, post, r.ingest)
+	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines/{name}/ingress/{input}", "getPosition", "Where a source resumes", http.StatusOK),
+		func(ctx context.Context, in *positionInput) (*body[Position], error) {
+			p, err := r.pipeline(in.Name)
+			if err != nil {
+				return nil, err
+			}
+			seq, err := p.Position(ctx, in.Input, in.Source)
+			if err != nil {
+				return nil, asError(err)
+			}
+			return &body[Position]{Position{Source: in.Source, Seq: seq}}, nil
+		})
+	r.query()
+}
+
+func (r *routes) ingest(ctx context.Context, in *ingressInput) (*ingressOutput, error) {
+	p, err := r.pipeline(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if (in.Source == "") != (in.Seq == 0) {
+		return nil, Errorf(http.StatusBadRequest, CodeBadRequest, "source and seq go together, and seq begins at 1: give both or neither")
+	}
+	timeout, err := time.ParseDuration(in.Timeout)
+	if err != nil || timeout <= 0 || timeout > maxWait {
+		return nil, Errorf(http.StatusBadRequest, CodeBadRequest, "timeout %q: give a duration of at most %s, such as 30s", in.Timeout, maxWait)
+	}
+	got, err := p.Ingest(ctx, in.Input, circuit.Batch{Source: in.Source, Seq: in.Seq, Body: bytes.NewReader(in.RawBody)})
+	if err != nil {
+		return nil, asError(err)
+	}
+	out := &ingressOutput{Status: http.StatusOK, Body: Ingested{Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, Duplicate: got.Duplicate}}
+	if in.Wait == "" {
+		return out, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	switch err := waiter(p, in.Wait)(ctx, got.Step); {
+	case err == nil:
+		out.Body.Waited = in.Wait
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Status = http.StatusAccepted // the batch is applied; only the wait has run out
+	default:
+		return nil, asError(err)
+	}
+	return out, nil
+}
+
+func waiter(p Pipeline, what string) func(context.Context, uint64) error {
+	if what == "commit" {
+		return p.WaitCommit
+	}
+	return p.WaitCheckpoint
+}

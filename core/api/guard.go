@@ -1,0 +1,54 @@
+package api
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"reflect"
+)
+
+func errorType() reflect.Type { return reflect.TypeFor[Error]() }
+
+// guard refuses requests whose Host header is not a loopback name. The API listens on loopback without authentication; a web page that
+// rebinds its own name to 127.0.0.1 would otherwise speak to it through the browser of whoever visits it.
+func guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !loopback(r.Host) {
+			refuse(w, Errorf(http.StatusForbidden, CodeForbiddenHost, "host %q is not this machine: use 127.0.0.1, [::1] or localhost", r.Host))
+			return
+		}
+		next.ServeHTTP(plainErrors{w}, r)
+	})
+}
+
+// plainErrors labels the HTTP library's own errors as what they are after sameShape: ordinary JSON, not problem+json.
+type plainErrors struct{ http.ResponseWriter }
+
+// WriteHeader sends the headers.
+func (w plainErrors) WriteHeader(status int) {
+	if w.Header().Get("Content-Type") == "application/problem+json" {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w plainErrors) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func loopback(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	if name == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
+}
+
+func refuse(w http.ResponseWriter, err *Error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(err.status)
+	_ = json.NewEncoder(w).Encode(err) // the client has gone; there is nobody to tell
+}

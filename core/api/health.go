@@ -1,0 +1,25 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Health answers /healthz and /readyz.
+type Health struct {
+	Status string `json:"status" enum:"ok"`
+}
+
+func (r *routes) health() {
+	huma.Register(r.api, r.operation(http.MethodGet, "/healthz", "healthz", "The process answers", http.StatusOK),
+		func(_ context.Context, _ *empty) (*body[Health], error) { return &body[Health]{Health{"ok"}}, nil })
+	huma.Register(r.api, r.operation(http.MethodGet, "/readyz", "readyz", "Every pipeline is in its desired state", http.StatusOK),
+		func(_ context.Context, _ *empty) (*body[Health], error) {
+			if err := r.host.Ready(); err != nil {
+				return nil, Errorf(http.StatusServiceUnavailable, CodeNotRunning, "%v", err)
+			}
+			return &body[Health]{Health{"ok"}}, nil
+		})
+}

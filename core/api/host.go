@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"iter"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/circuit"
+)
+
+// Host is what the API needs of the process. All methods are called concurrently. An error that is an *Error is answered as it is, any
+// other as 500.
+type Host interface {
+	// Pipelines are all configured pipelines in the order of the configuration.
+	Pipelines() []Pipeline
+	// Ready is nil when every pipeline is in the state that is desired of it.
+	Ready() error
+}
+
+// Pipeline is one pipeline. Methods that change something return when the request is accepted, not when it is done.
+type Pipeline interface {
+	Name() string
+	View() PipelineView
+	Stats() Stats
+
+	Start(ctx context.Context) error
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	Stop(ctx context.Context, checkpoint bool) error
+	Adopt(ctx context.Context, target string) error
+
+	// Incarnation is the running one, or the last that ran; Nil before the first.
+	Incarnation() uuid.UUID
+
+	Checkpoint(ctx context.Context) (CheckpointStarted, error)
+	CheckpointStatus() CheckpointStatus
+	Checkpoints(ctx context.Context) ([]CheckpointView, error)
+	// RemoteCheckpoints reads the targets; "" = all of them.
+	RemoteCheckpoints(ctx context.Context, target string) ([]CheckpointView, error)
+
+	// Sync asks for a push of the newest checkpoint; "" = to every target.
+	Sync(ctx context.Context, target string) (SyncStarted, error)
+	SyncStatus() SyncStatus
+
+	circuit.Ingester
+	circuit.Querier
+	// WaitCheckpoint and WaitCommit return when a checkpoint, or a commit on every target, covers the step.
+	WaitCheckpoint(ctx context.Context, step uint64) error
+	WaitCommit(ctx context.Context, step uint64) error
+}
+
+// Rows is a query's answer.
+type Rows = iter.Seq2[[]circuit.Column, error]

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// PipelineView is what GET /v0/pipelines/{name} shows.
+type PipelineView struct {
+	Name         string         `json:"name"`
+	ID           uuid.UUID      `json:"id" doc:"Identity of the pipeline; its repositories carry it."`
+	State        string         `json:"state" enum:"stopped,starting,running,paused,stopping,failed"`
+	DesiredState string         `json:"desired_state" enum:"running,paused,stopped" doc:"Survives a restart of the host."`
+	Error        string         `json:"error,omitempty" doc:"Why the state is failed."`
+	Doing        string         `json:"doing,omitempty" doc:"What the loop is doing or waiting for."`
+	Incarnation  *uuid.UUID     `json:"incarnation_uuid" doc:"This run of the pipeline; null before the first."`
+	StartedFrom  string         `json:"started_from,omitempty" doc:"Which state this run began with, and why."`
+	Step         uint64         `json:"step" doc:"Last committed step of the live state."`
+	Checkpoint   *Point         `json:"checkpoint" doc:"Newest local checkpoint; null when there is none."`
+	Circuit      CircuitView    `json:"circuit"`
+	Storage      StorageView    `json:"storage"`
+	Schedule     CheckpointRule `json:"checkpoint_schedule"`
+	Targets      []TargetView   `json:"targets"`
+}
+
+// Point names a checkpoint and the step it covers.
+type Point struct {
+	UUID    uuid.UUID `json:"uuid"`
+	Step    uint64    `json:"step"`
+	Created time.Time `json:"created"`
+}
+
+// CircuitView describes the circuit.
+type CircuitView struct {
+	Type   string   `json:"type"`
+	Inputs []string `json:"inputs"`
+}
+
+// StorageView is the effective storage block.
+type StorageView struct {
+	Type               string     `json:"type" enum:"file,memory"`
+	Path               string     `json:"path,omitempty"`
+	StartFrom          string     `json:"start_from_checkpoint,omitempty"`
+	FailIfNoCheckpoint bool       `json:"fail_if_no_checkpoint"`
+	Sync               []SyncView `json:"sync" doc:"Empty where the backend cannot sync."`
+}
+
+// SyncView is one effective sync block.
+type SyncView struct {
+	Target         string         `json:"target"`
+	Plugin         string         `json:"plugin"`
+	Prefix         string         `json:"prefix"`
+	PushInterval   string         `json:"push_interval,omitempty" doc:"Left out: pushes on request only." example:"30s"`
+	PushOnShutdown bool           `json:"push_on_shutdown"`
+	Config         map[string]any `json:"config" doc:"The target's configuration; secrets as dots."`
+}
+
+// CheckpointRule is the effective checkpoint block.
+type CheckpointRule struct {
+	Interval string `json:"interval,omitempty" doc:"Left out: on request and at a stop only." example:"10s"`
+	Keep     int    `json:"keep"`
+}
+
+// TargetView is how a pipeline stands with one of its targets.
+type TargetView struct {
+	Target     string      `json:"target"`
+	State      string      `json:"state" enum:"idle,pushing,held,fenced" doc:"held: the repository's history is not ours. fenced: another writer took over."`
+	Reason     string      `json:"reason,omitempty" doc:"Why it is held or fenced, and the way on."`
+	Committed  *Point      `json:"committed" doc:"Newest checkpoint committed there by this pipeline; null when there is none."`
+	Behind     *uint64     `json:"behind_steps" doc:"Steps of the live state that a loss of this machine would take, if only this target were left; null when nothing is committed."`
+	NextPush   *time.Time  `json:"next_push" doc:"When the next periodic push falls due; null when none is scheduled."`
+	Since      *time.Time  `json:"pushing_since"`
+	Plugin     *PluginView `json:"plugin"`
+	Jobs       []JobView   `json:"jobs" doc:"The last push jobs, newest last."`
+	Failures   int         `json:"failures" doc:"Periodic jobs that failed in a row."`
+	FailureMsg string      `json:"failure,omitempty" doc:"Why the last one failed."`
+}
+
+// PluginView is the process behind a target.
+type PluginView struct {
+	Name     string    `json:"name"`
+	Version  string    `json:"version,omitempty"`
+	State    string    `json:"state" enum:"starting,ready,degraded,broken,stopped"`
+	Since    time.Time `json:"since"`
+	Restarts int       `json:"restarts"`
+	LastExit string    `json:"last_exit,omitempty"`
+}
+
+// JobView is one push job.
+type JobView struct {
+	ID       uuid.UUID  `json:"id"`
+	UUID     uuid.UUID  `json:"checkpoint_uuid"`
+	Trigger  string     `json:"trigger" enum:"periodic,requested,shutdown"`
+	State    string     `json:"state" enum:"running,done,failed"`
+	Attempts int        `json:"attempts"`
+	Started  time.Time  `json:"started"`
+	Finished *time.Time `json:"finished"`
+	Bytes    int64      `json:"bytes" doc:"Stored bytes that were sent."`
+	Objects  int        `json:"objects"`
+	Requests int        `json:"requests"`
+	Error    string     `json:"error,omitempty"`
+}
+
+// CheckpointStarted answers POST …/checkpoint.
+type CheckpointStarted struct {
+	Sequence    uint64    `json:"checkpoint_sequence_number" doc:"Compare with success of checkpoint_status."`
+	Incarnation uuid.UUID `json:"incarnation_uuid"`
+}
+
+// CheckpointStatus tells how far the requested checkpoints are, within one incarnation.
+type CheckpointStatus struct {
+	Success     *uint64            `json:"success" doc:"Greatest sequence number whose checkpoint is published."`
+	Failure     *CheckpointFailure `json:"failure"`
+	Incarnation *uuid.UUID         `json:"incarnation_uuid"`
+}
+
+// CheckpointFailure is the last request that failed.
+type CheckpointFailure struct {
+	Sequence uint64    `json:"sequence_number"`
+	Error    string    `json:"error"`
+	FailedAt time.Time `json:"failed_at"`
+}
+
+// CheckpointView is one checkpoint, local or on a target.
+type CheckpointView struct {
+	UUID    uuid.UUID `json:"uuid"`
+	Step    uint64    `json:"steps"`
+	Size    int64     `json:"size" doc:"Bytes of its files."`
+	Created time.Time `json:"created"`
+	Where   []string  `json:"where" doc:"\"local\" or names of targets."`
+	Number  uint64    `json:"number,omitempty" doc:"Commit number on the target."`
+}
+
+// SyncStarted answers POST …/checkpoint/sync.
+type SyncStarted struct {
+	Checkpoint  uuid.UUID `json:"checkpoint_uuid"`
+	Incarnation uuid.UUID `json:"incarnation_uuid"`
+}
+
+// SyncStatus tells what is safe elsewhere. success moves only by requested syncs, periodic only by periodic ones, both only after the
+// commit exists on every target that is not fenced.
+type SyncStatus struct {
+	Success         *uuid.UUID   `json:"success" doc:"Newest checkpoint that a requested sync committed to every target."`
+	Failure         *SyncFailure `json:"failure" doc:"Last requested sync that failed."`
+	Periodic        *uuid.UUID   `json:"periodic" doc:"Newest checkpoint that a periodic sync (push_interval) committed to every target."`
+	PeriodicFailure *SyncFailure `json:"periodic_failure" doc:"Last periodic sync, if it failed."`
+	Running         *uuid.UUID   `json:"running" doc:"Checkpoint that is being pushed now."`
+	Incarnation     *uuid.UUID   `json:"incarnation_uuid"`
+	Targets         []TargetSync `json:"targets"`
+}
+
+// SyncFailure is a sync that failed.
+type SyncFailure struct {
+	UUID     uuid.UUID `json:"uuid"`
+	Error    string    `json:"error"`
+	FailedAt time.Time `json:"failed_at"`
+}
+
+// TargetSync is SyncStatus for one target.
+type TargetSync struct {
+	Target          string       `json:"target"`
+	State           string       `json:"state" enum:"idle,pushing,held,fenced"`
+	Success         *uuid.UUID   `json:"success"`
+	Failure         *SyncFailure `json:"failure"`
+	Periodic        *uuid.UUID   `json:"periodic"`
+	PeriodicFailure *SyncFailure `json:"periodic_failure"`
+	Running         *uuid.UUID   `json:"running"`
+	RunningSince    *time.Time   `json:"running_since" doc:"A job that does not end shows here since when."`
+}
+
+// Stats are the numbers of a pipeline.
+type Stats struct {
+	Step     uint64       `json:"step"`
+	Buffered int          `json:"buffered" doc:"Records that wait for a step."`
+	Inputs   []InputStats `json:"inputs"`
+}
+
+// InputStats are the numbers of one input.
+type InputStats struct {
+	Name     string `json:"name"`
+	Applied  uint64 `json:"applied" doc:"Records applied since the state began."`
+	Rejected uint64 `json:"rejected" doc:"Records in cairn_errors."`
+	Position string `json:"position,omitempty" doc:"How far the input is read."`
+	Problem  string `json:"problem,omitempty" doc:"Why it does not go on."`
+}
+
+// Ingested answers POST …/ingress/{input}.
+type Ingested struct {
+	Step      uint64 `json:"step"`
+	Applied   int    `json:"applied"`
+	Rejected  int    `json:"rejected"`
+	Duplicate bool   `json:"duplicate" doc:"The source's position was already at or above seq: nothing was applied."`
+	Waited    string `json:"waited,omitempty" enum:"checkpoint,commit" doc:"What the answer waited for and got."`
+}
+
+// Position answers GET …/ingress/{input}.
+type Position struct {
+	Source string `json:"source"`
+	Seq    uint64 `json:"seq" doc:"Greatest seq that the live state holds; 0 = none. Resume after it."`
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Version is the version of the API, not of the program.
+const Version = "0.1.0"
+
+// Handler serves the API of a host.
+func Handler(host Host) http.Handler {
+	mux := http.NewServeMux()
+	register(mux, host)
+	return guard(mux)
+}
+
+// Document is the OpenAPI document of the API.
+func Document() ([]byte, error) {
+	spec := register(http.NewServeMux(), nil).OpenAPI()
+	text, err := json.MarshalIndent(spec, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode OpenAPI document: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+func register(mux *http.ServeMux, host Host) huma.API {
+	config := huma.DefaultConfig("Cairn", Version)
+	config.Info.Description = "Pipelines, their checkpoints and where those are safe."
+	config.CreateHooks = nil // they would add a $schema link to every answer
+	config.DocsPath, config.SchemasPath = "", ""
+	config.RejectUnknownQueryParameters = true
+	config.Transformers = []huma.Transformer{sameShape}
+	routes := &routes{api: humago.New(mux, config), host: host}
+	routes.pipelines()
+	routes.checkpoints()
+	routes.syncs()
+	routes.data()
+	routes.health()
+	delete(config.Components.Schemas.Map(), "ErrorModel") // the library's own error shape; sameShape replaces it
+	delete(config.Components.Schemas.Map(), "ErrorDetail")
+	return routes.api
+}
+
+// routes registers the calls.
+type routes struct {
+	api  huma.API
+	host Host
+}
+
+// operation describes one call; every one of them answers errors in the same shape.
+func (r *routes) operation(method, path, id, summary string, status int) huma.Operation {
+	schema := r.api.OpenAPI().Components.Schemas.Schema(errorType(), true, "Error")
+	return huma.Operation{
+		Method: method, Path: path, OperationID: id, Summary: summary, DefaultStatus: status,
+		Responses: map[string]*huma.Response{"default": {
+			Description: "Error",
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}},
+		}},
+	}
+}
+
+// pipeline finds one by name.
+func (r *routes) pipeline(name string) (Pipeline, error) {
+	for _, p := range r.host.Pipelines() {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, Errorf(http.StatusNotFound, CodePipelineNotFound, "no pipeline is named %q", name).With("pipeline_name", name)
+}
