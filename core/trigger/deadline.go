@@ -36,7 +36,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // checkpointDeadline is when an automatic checkpoint falls due: none while one runs or is blocked, and none while the newest published
-// one holds the current state. Without a checkpoint or an attempt to count from it lies before every time.
+// one holds the current state. Without a checkpoint or an attempt to count from it has passed, as the zero time has.
 func checkpointDeadline(p Policy, f Facts) deadline {
 	var published Checkpoint // without one: the empty state of step 0, never saved and not worth it
 	if f.Published.ID != uuid.Nil {
@@ -46,6 +46,9 @@ func checkpointDeadline(p Policy, f Facts) deadline {
 		return deadline{}
 	}
 	last := later(published.At, f.CheckpointEndedAt)
+	if last.IsZero() {
+		return deadline{why: WhyCheckpointFirst} // passed already
+	}
 	return deadline{at: last.Add(p.CheckpointEvery), why: WhyCheckpointDue, await: WhyAwaitCheckpoint}
 }
 

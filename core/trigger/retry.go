@@ -27,7 +27,7 @@ func (p TargetPolicy) retryCeiling(n int) time.Duration {
 		base = defaultRetryMin
 	}
 	limit := max(p.RetryMax, base)
-	doublings := max(n-1, 0)
+	doublings := max(n, 1) - 1
 	if base > limit>>doublings {
 		return limit
 	}

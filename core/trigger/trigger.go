@@ -56,7 +56,8 @@ type Facts struct {
 
 	Phase Phase
 
-	// CheckpointAsked: somebody waits for a checkpoint that covers the step CheckpointCover; of several, the highest.
+	// CheckpointAsked: somebody waits for a checkpoint that covers the step CheckpointCover. Of several that are not answered yet it is
+	// the lowest: the one that is taken for it covers every other whose step has been reached.
 	CheckpointAsked bool
 	CheckpointCover uint64
 

@@ -3,6 +3,7 @@ package trigger
 // The reasons that a Decision can give. They go to the log, to status and into expected test text, so they are part of the API.
 const (
 	WhyCheckpointAsked = "checkpoint requested"
+	WhyCheckpointFirst = "nothing is saved yet"
 	WhyCheckpointDue   = "checkpoint interval passed"
 
 	WhySyncAsked = "sync requested"
