@@ -94,7 +94,11 @@ type tree struct {
 func walk(root string) (tree, error) {
 	var t tree
 	refused := &problems{}
-	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(full string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		path, err := filepath.Rel(root, full)
 		switch {
 		case err != nil:
 			return err

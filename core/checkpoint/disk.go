@@ -43,7 +43,9 @@ func replaceFile(d disk, path string, data []byte) error {
 // tempMark is in the name of every temporary file of ReplaceFile, which begins with a dot.
 const tempMark = ".tmp-"
 
-func isTemp(name string) bool { return strings.HasPrefix(name, ".") && strings.Contains(name[1:], tempMark) }
+func isTemp(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.Contains(name[1:], tempMark)
+}
 
 // writeSynced writes, syncs and closes f.
 func writeSynced(d disk, f *os.File, data []byte) error {
