@@ -1,7 +1,10 @@
 package repository
 
 import (
+	"crypto/sha256"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -92,6 +95,17 @@ type Chunk struct {
 
 // HoleDigest is the SHA-256 of n zeros, n at most ChunkSize.
 func HoleDigest(n int64) Digest { return Sum(make([]byte, n)) }
+
+// zeroDigests fills in HoleDigest for each length of the map. It hashes the zeros once, however many lengths are asked for:
+// a checkpoint of many small files has thousands.
+func zeroDigests(of map[int64]Digest) {
+	zeros, h, done := make([]byte, ChunkSize), sha256.New(), int64(0)
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		h.Write(zeros[:n-done]) // a hash's Write never fails
+		done = n
+		of[n] = Digest(h.Sum(nil))
+	}
+}
 
 // TotalsOf sums a commit.
 func TotalsOf(c *Commit) Totals {

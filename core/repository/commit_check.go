@@ -89,13 +89,14 @@ func (c *Commit) checkPacks() error {
 }
 
 func (c *Commit) checkChunks() error {
-	used, zeros := make([]bool, len(c.Packs)), zeroDigests{}
+	holes, err := c.holes()
+	if err != nil {
+		return err
+	}
+	used := make([]bool, len(c.Packs))
 	for _, f := range c.Files {
-		if f.Size < 0 || int64(len(f.Chunks)) != chunkCount(f.Size) {
-			return fmt.Errorf("path %q: %d bytes in %d chunks", f.Path, f.Size, len(f.Chunks))
-		}
 		for i, ch := range f.Chunks {
-			if err := c.checkChunk(ch, f.ChunkLen(i), zeros); err != nil {
+			if err := c.checkChunk(ch, f.ChunkLen(i), holes); err != nil {
 				return fmt.Errorf("path %q, chunk %d: %w", f.Path, i, err)
 			}
 			if ch.Encoding != Hole {
@@ -111,9 +112,26 @@ func (c *Commit) checkChunks() error {
 	return nil
 }
 
-func (c *Commit) checkChunk(ch Chunk, length int64, zeros zeroDigests) error {
+// holes checks that each file has the chunks that its size asks for, and gives the digests of the holes among them by length.
+func (c *Commit) holes() (map[int64]Digest, error) {
+	lengths := make(map[int64]Digest)
+	for _, f := range c.Files {
+		if f.Size < 0 || int64(len(f.Chunks)) != chunkCount(f.Size) {
+			return nil, fmt.Errorf("path %q: %d bytes in %d chunks", f.Path, f.Size, len(f.Chunks))
+		}
+		for i, ch := range f.Chunks {
+			if ch.Encoding == Hole {
+				lengths[f.ChunkLen(i)] = Digest{}
+			}
+		}
+	}
+	zeroDigests(lengths)
+	return lengths, nil
+}
+
+func (c *Commit) checkChunk(ch Chunk, length int64, holes map[int64]Digest) error {
 	if ch.Encoding == Hole {
-		if ch.Pack != NoPack || ch.Offset != 0 || ch.Stored != 0 || ch.Digest != zeros.of(length) {
+		if ch.Pack != NoPack || ch.Offset != 0 || ch.Stored != 0 || ch.Digest != holes[length] {
 			return errors.New("a hole that is not one")
 		}
 		return nil

@@ -66,8 +66,15 @@ type chunkWire Chunk
 // EncodeCommit gives the bytes to store: the same commit gives the same bytes. They are one zstd frame around the commit's JSON on one line and
 // a second line with the hexadecimal SHA-256 of the first, newline included, so that `zstd -d | head -1 | sha256sum` checks it.
 // ErrTooLarge when they exceed MaxCommit.
-func EncodeCommit(c *Commit) ([]byte, error) {
-	text, err := commitText(c)
+func EncodeCommit(c *Commit) ([]byte, error) { return encodeCommit(c, formatOne()) }
+
+// commitLimits bound a commit in bytes.
+type commitLimits struct{ text, stored int }
+
+func formatOne() commitLimits { return commitLimits{text: MaxCommitText, stored: MaxCommit} }
+
+func encodeCommit(c *Commit, limit commitLimits) ([]byte, error) {
+	text, err := limit.commitText(c)
 	if err != nil {
 		return nil, fmt.Errorf("encode commit %d: %w", c.Number, err)
 	}
@@ -77,14 +84,14 @@ func EncodeCommit(c *Commit) ([]byte, error) {
 		return nil, fmt.Errorf("encode commit %d: %w", c.Number, err)
 	}
 	stored := e.EncodeAll(text, nil)
-	if len(stored) > MaxCommit {
-		return nil, tooLarge(c, len(stored), MaxCommit)
+	if len(stored) > limit.stored {
+		return nil, fmt.Errorf("encode commit %d: %w", c.Number, tooLarge(c, len(stored), limit.stored))
 	}
 	return stored, nil
 }
 
-// commitText is what EncodeCommit compresses.
-func commitText(c *Commit) ([]byte, error) {
+// commitText is what is compressed.
+func (limit commitLimits) commitText(c *Commit) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -92,24 +99,25 @@ func commitText(c *Commit) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(line) > MaxCommitText-2*len(Digest{})-1 {
-		return nil, tooLarge(c, len(line), MaxCommitText)
-	}
 	sum := Sum(line)
-	return append(hex.AppendEncode(line, sum[:]), '\n'), nil
+	text := append(hex.AppendEncode(line, sum[:]), '\n')
+	if len(text) > limit.text {
+		return nil, tooLarge(c, len(text), limit.text)
+	}
+	return text, nil
 }
 
 func tooLarge(c *Commit, size, limit int) error {
-	return fmt.Errorf("commit %d: %w: %d files of %d bytes need %d bytes of commit, at most %d are stored in one piece: "+
+	return fmt.Errorf("%w: %d files of %d bytes need %d bytes of commit, at most %d are stored in one piece: "+
 		"divide the state among several pipelines, or let the circuit keep it in fewer files",
-		c.Number, ErrTooLarge, c.Totals.Files, c.Totals.Bytes, size, limit)
+		ErrTooLarge, c.Totals.Files, c.Totals.Bytes, size, limit)
 }
 
 // DecodeCommit reads the commit stored as number. What it returns satisfies everything that EncodeCommit asks for: paths stay below their root,
 // chunks lie inside their packs, files have as many chunks as their size says.
 func DecodeCommit(number uint64, stored []byte) (*Commit, error) {
 	object := fmt.Sprintf("commit %d", number)
-	line, err := commitLine(object, stored)
+	line, err := formatOne().commitLine(object, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +139,12 @@ func DecodeCommit(number uint64, stored []byte) (*Commit, error) {
 }
 
 // commitLine decompresses a commit within bounds and checks the hash line.
-func commitLine(object string, stored []byte) ([]byte, error) {
-	if len(stored) > MaxCommit {
-		return nil, corrupt(object, "%d bytes, at most %d", len(stored), MaxCommit)
+func (limit commitLimits) commitLine(object string, stored []byte) ([]byte, error) {
+	if len(stored) > limit.stored {
+		return nil, corrupt(object, "%d bytes, at most %d", len(stored), limit.stored)
 	}
 	d, err := zstd.NewReader(nil,
-		zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxCommitText), zstd.WithDecoderMaxWindow(ZstdWindow))
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit.text)), zstd.WithDecoderMaxWindow(ZstdWindow))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", object, err)
 	}

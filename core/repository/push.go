@@ -66,13 +66,19 @@ func PlanPush(parent *Commit, files []Source) (*PushPlan, error) {
 func chunkCount(size int64) int64 { return (size + ChunkSize - 1) / ChunkSize }
 
 func (p *PushPlan) difference() {
-	zeros := zeroDigests{}
+	lengths := make(map[int64]Digest)
+	for _, f := range p.Files {
+		for j := range f.Chunks {
+			lengths[chunkLen(f.Size, j)] = Digest{}
+		}
+	}
+	zeroDigests(lengths)
 	seen := make(map[Digest]struct{})
 	for i, f := range p.Files {
 		for j, sum := range f.Chunks {
 			d, n := Digest(sum), chunkLen(f.Size, j)
 			switch _, known := p.stored[d]; {
-			case zeros.of(n) == d:
+			case lengths[n] == d:
 				p.holes[d] = n
 				p.Holes++
 			case known:
@@ -87,18 +93,6 @@ func (p *PushPlan) difference() {
 			}
 		}
 	}
-}
-
-// zeroDigests remembers HoleDigest of the lengths asked for: nearly all chunks have one length.
-type zeroDigests map[int64]Digest
-
-func (z zeroDigests) of(n int64) Digest {
-	d, ok := z[n]
-	if !ok {
-		d = HoleDigest(n)
-		z[n] = d
-	}
-	return d
 }
 
 func storedIn(parent *Commit) map[Digest]stored {
