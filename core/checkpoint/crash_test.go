@@ -27,6 +27,9 @@ func crashChild(point, dir, script string) {
 	}
 	s := d.Checkpoints()
 	switch script {
+	case "hold":
+		os.Stdout.WriteString("locked\n")
+		os.Stdin.Read(make([]byte, 1)) // until the parent kills this process, or is gone
 	case "publish":
 		draft, err := s.Begin()
 		if err != nil {
