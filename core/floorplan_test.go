@@ -28,10 +28,10 @@ func floorplan() map[string][]string {
 		"core/pluginhost": {"sdk", "sdk/rpc"},
 		"core/syncer":     {"sdk", "core/checkpoint", "core/repository"},
 		"core/config":     {"sdk", "core/trigger"},
-		"core/api":        {"core/circuit", "core/checkpoint", "core/syncer"},
+		"core/api":        {"core/circuit", "sdk/client"},
 		"core/host": {
 			"core/trigger", "core/checkpoint", "core/repository", "core/circuit", "core/sqlcircuit", "core/pluginhost",
-			"core/syncer", "core/config", "core/api", "sdk",
+			"core/syncer", "core/config", "core/api", "sdk", "sdk/client",
 		},
 		"sdk":                      {},
 		"sdk/client":               {},

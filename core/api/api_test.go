@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -88,21 +89,21 @@ func TestEachCallReachesItsMethod(t *testing.T) {
 }
 
 func TestEveryErrorHasTheSameShape(t *testing.T) {
-	conflict := Errorf(http.StatusBadRequest, CodeInvalidTransition, "cannot pause a stopped pipeline")
+	conflict := Errorf(http.StatusBadRequest, client.CodeInvalidTransition, "cannot pause a stopped pipeline")
 	for _, row := range []struct {
 		name, method, path, code string
 		err                      error
 		status                   int
 	}{
-		{"an unknown pipeline", "GET", "/v0/pipelines/q", CodePipelineNotFound, nil, 404},
-		{"an error of the host", "POST", "/v0/pipelines/p/pause", CodeInvalidTransition, conflict, 400},
-		{"an error without a code", "POST", "/v0/pipelines/p/pause", CodeInternal, errors.New("disk on fire"), 500},
-		{"an unknown parameter", "GET", "/v0/pipelines/p/checkpoint_status?nope=1", CodeBadRequest, nil, 422},
-		{"a parameter that is no uuid", "GET", "/v0/pipelines/p/checkpoint_status?incarnation_uuid=x", CodeBadRequest, nil, 422},
-		{"a missing parameter", "POST", "/v0/pipelines/p/adopt", CodeBadRequest, nil, 422},
-		{"source without seq", "POST", "/v0/pipelines/p/ingress/in?source=s", CodeBadRequest, nil, 400},
-		{"a timeout that is none", "POST", "/v0/pipelines/p/ingress/in?timeout=soon", CodeBadRequest, nil, 400},
-		{"a batch that is too large", "POST", "/v0/pipelines/p/ingress/in", CodeTooLarge, nil, 413},
+		{"an unknown pipeline", "GET", "/v0/pipelines/q", client.CodePipelineNotFound, nil, 404},
+		{"an error of the host", "POST", "/v0/pipelines/p/pause", client.CodeInvalidTransition, conflict, 400},
+		{"an error without a code", "POST", "/v0/pipelines/p/pause", client.CodeInternal, errors.New("disk on fire"), 500},
+		{"an unknown parameter", "GET", "/v0/pipelines/p/checkpoint_status?nope=1", client.CodeBadRequest, nil, 422},
+		{"a parameter that is no uuid", "GET", "/v0/pipelines/p/checkpoint_status?incarnation_uuid=x", client.CodeBadRequest, nil, 422},
+		{"a missing parameter", "POST", "/v0/pipelines/p/adopt", client.CodeBadRequest, nil, 422},
+		{"source without seq", "POST", "/v0/pipelines/p/ingress/in?source=s", client.CodeBadRequest, nil, 400},
+		{"a timeout that is none", "POST", "/v0/pipelines/p/ingress/in?timeout=soon", client.CodeBadRequest, nil, 400},
+		{"a batch that is too large", "POST", "/v0/pipelines/p/ingress/in", client.CodeTooLarge, nil, 413},
 	} {
 		body := ""
 		if row.status == 413 {
@@ -124,7 +125,7 @@ func TestAStaleIncarnationIsRefusedWithBothIDs(t *testing.T) {
 	for _, path := range []string{"/v0/pipelines/p/checkpoint_status", "/v0/pipelines/p/checkpoint/sync_status"} {
 		status, _, text := call(t, p, "GET", path+"?incarnation_uuid="+stale.String(), "")
 		got := decode[Error](t, text)
-		if status != 400 || got.Code != CodeIncarnationMismatch || got.Details["requested"] != stale.String() || got.Details["expected"] != p.id.String() {
+		if status != 400 || got.Code != client.CodeIncarnationMismatch || got.Details["requested"] != stale.String() || got.Details["expected"] != p.id.String() {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 		if status, _, text := call(t, p, "GET", path+"?incarnation_uuid="+p.id.String(), ""); status != 200 {
@@ -134,7 +135,7 @@ func TestAStaleIncarnationIsRefusedWithBothIDs(t *testing.T) {
 }
 
 func TestASyncStatusWithNothingToTellIsMadeOfNulls(t *testing.T) {
-	_, _, text := call(t, &fakePipeline{sync: SyncStatus{Targets: []TargetSync{}}}, "GET", "/v0/pipelines/p/checkpoint/sync_status", "")
+	_, _, text := call(t, &fakePipeline{sync: client.SyncStatus{Targets: []client.TargetSync{}}}, "GET", "/v0/pipelines/p/checkpoint/sync_status", "")
 	want := `{"success":null,"failure":null,"periodic":null,"periodic_failure":null,"running":null,"incarnation_uuid":null,"targets":[]}`
 	if strings.TrimSpace(text) != want {
 		t.Errorf("got %s", text)
@@ -147,7 +148,7 @@ func TestABatchReachesTheCircuitWithItsPosition(t *testing.T) {
 	if status != 200 || p.batch.Source != "s" || p.batch.Seq != 4 || p.text != "{}\n{}\n" {
 		t.Errorf("%d %s, batch %+v %q", status, text, p.batch, p.text)
 	}
-	if got := decode[Ingested](t, text); got.Step != 9 || got.Applied != 2 || !got.Duplicate {
+	if got := decode[client.Ingested](t, text); got.Step != 9 || got.Applied != 2 || !got.Duplicate {
 		t.Errorf("got %s", text)
 	}
 }
@@ -165,17 +166,17 @@ func TestWhenOnlyTheWaitTimesOutTheAnswerIs202WithTheStep(t *testing.T) {
 	} {
 		p := &fakePipeline{result: circuit.IngestResult{Step: 9}, wait: row.wait}
 		status, _, text := call(t, p, "POST", "/v0/pipelines/p/ingress/in?wait=commit&timeout=10ms", "{}")
-		if status != row.status || decode[Ingested](t, text).Waited != row.waited {
+		if status != row.status || decode[client.Ingested](t, text).Waited != row.waited {
 			t.Errorf("status %d, want %d: %s", status, row.status, text)
 		}
-		if status < 300 && decode[Ingested](t, text).Step != 9 {
+		if status < 300 && decode[client.Ingested](t, text).Step != 9 {
 			t.Errorf("no step in %s", text)
 		}
 	}
 }
 
 func TestAnErrorThatIsAMatterOfTimeSaysWhenToComeAgain(t *testing.T) {
-	full := Errorf(http.StatusTooManyRequests, CodeFull, "full").After(1500 * time.Millisecond)
+	full := Errorf(http.StatusTooManyRequests, client.CodeFull, "full").After(1500 * time.Millisecond)
 	status, headers, _ := call(t, &fakePipeline{err: full}, "POST", "/v0/pipelines/p/ingress/in", "{}")
 	if status != 429 || headers.Get("Retry-After") != "2" {
 		t.Errorf("%d, Retry-After %q", status, headers.Get("Retry-After"))

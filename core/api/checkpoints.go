@@ -6,6 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 type incarnationInput struct {
@@ -15,7 +17,7 @@ type incarnationInput struct {
 
 func (r *routes) checkpoints() {
 	huma.Register(r.api, r.operation(http.MethodPost, "/v0/pipelines/{name}/checkpoint", "createCheckpoint", "Ask for a local checkpoint of the state as it is now", http.StatusOK),
-		func(ctx context.Context, in *PipelineName) (*body[CheckpointStarted], error) {
+		func(ctx context.Context, in *PipelineName) (*body[client.CheckpointStarted], error) {
 			p, err := r.pipeline(in.Name)
 			if err != nil {
 				return nil, err
@@ -24,21 +26,21 @@ func (r *routes) checkpoints() {
 			if err != nil {
 				return nil, asError(err)
 			}
-			return &body[CheckpointStarted]{started}, nil
+			return &body[client.CheckpointStarted]{started}, nil
 		})
 	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines/{name}/checkpoint_status", "getCheckpointStatus", "How far the requested checkpoints are", http.StatusOK),
-		func(_ context.Context, in *incarnationInput) (*body[CheckpointStatus], error) {
+		func(_ context.Context, in *incarnationInput) (*body[client.CheckpointStatus], error) {
 			p, err := r.incarnation(in)
 			if err != nil {
 				return nil, err
 			}
-			return &body[CheckpointStatus]{p.CheckpointStatus()}, nil
+			return &body[client.CheckpointStatus]{p.CheckpointStatus()}, nil
 		})
-	get(r, "/v0/pipelines/{name}/checkpoints", "listCheckpoints", "Local checkpoints, newest last", func(ctx context.Context, p Pipeline) ([]CheckpointView, error) {
+	get(r, "/v0/pipelines/{name}/checkpoints", "listCheckpoints", "Local checkpoints, newest last", func(ctx context.Context, p Pipeline) ([]client.CheckpointView, error) {
 		return p.Checkpoints(ctx)
 	})
 	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines/{name}/checkpoints/remote", "listRemoteCheckpoints", "Checkpoints on the targets, newest last; reads the targets", http.StatusOK),
-		func(ctx context.Context, in *targetInput) (*body[[]CheckpointView], error) {
+		func(ctx context.Context, in *targetInput) (*body[[]client.CheckpointView], error) {
 			p, err := r.pipeline(in.Name)
 			if err != nil {
 				return nil, err
@@ -47,7 +49,7 @@ func (r *routes) checkpoints() {
 			if err != nil {
 				return nil, asError(err)
 			}
-			return &body[[]CheckpointView]{views}, nil
+			return &body[[]client.CheckpointView]{views}, nil
 		})
 }
 
@@ -59,10 +61,10 @@ func (r *routes) incarnation(in *incarnationInput) (Pipeline, error) {
 	}
 	requested, err := uuid.Parse(in.Incarnation)
 	if err != nil {
-		return nil, Errorf(http.StatusBadRequest, CodeBadRequest, "incarnation_uuid: %v", err)
+		return nil, Errorf(http.StatusBadRequest, client.CodeBadRequest, "incarnation_uuid: %v", err)
 	}
 	if expected := p.Incarnation(); requested != expected {
-		return nil, Errorf(http.StatusBadRequest, CodeIncarnationMismatch, "pipeline %q has been started anew: ask again without incarnation_uuid, or with %s", in.Name, expected).
+		return nil, Errorf(http.StatusBadRequest, client.CodeIncarnationMismatch, "pipeline %q has been started anew: ask again without incarnation_uuid, or with %s", in.Name, expected).
 			With("requested", requested).With("expected", expected)
 	}
 	return p, nil

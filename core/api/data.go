@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // maxBatch is the largest body of a batch; what is larger is answered 413 before it is read whole.
@@ -30,7 +31,7 @@ type ingressInput struct {
 
 type ingressOutput struct {
 	Status int
-	Body   Ingested
+	Body   client.Ingested
 }
 
 type positionInput struct {
@@ -45,7 +46,7 @@ func (r *routes) data() {
 	post.BodyReadTimeout = time.Minute
 	huma.Register(r.api, post, r.ingest)
 	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines/{name}/ingress/{input}", "getPosition", "Where a source resumes", http.StatusOK),
-		func(ctx context.Context, in *positionInput) (*body[Position], error) {
+		func(ctx context.Context, in *positionInput) (*body[client.Position], error) {
 			p, err := r.pipeline(in.Name)
 			if err != nil {
 				return nil, err
@@ -54,7 +55,7 @@ func (r *routes) data() {
 			if err != nil {
 				return nil, asError(err)
 			}
-			return &body[Position]{Position{Source: in.Source, Seq: seq}}, nil
+			return &body[client.Position]{client.Position{Source: in.Source, Seq: seq}}, nil
 		})
 	r.query()
 }
@@ -65,17 +66,17 @@ func (r *routes) ingest(ctx context.Context, in *ingressInput) (*ingressOutput, 
 		return nil, err
 	}
 	if (in.Source == "") != (in.Seq == 0) {
-		return nil, Errorf(http.StatusBadRequest, CodeBadRequest, "source and seq go together, and seq begins at 1: give both or neither")
+		return nil, Errorf(http.StatusBadRequest, client.CodeBadRequest, "source and seq go together, and seq begins at 1: give both or neither")
 	}
 	timeout, err := time.ParseDuration(in.Timeout)
 	if err != nil || timeout <= 0 || timeout > maxWait {
-		return nil, Errorf(http.StatusBadRequest, CodeBadRequest, "timeout %q: give a duration of at most %s, such as 30s", in.Timeout, maxWait)
+		return nil, Errorf(http.StatusBadRequest, client.CodeBadRequest, "timeout %q: give a duration of at most %s, such as 30s", in.Timeout, maxWait)
 	}
 	got, err := p.Ingest(ctx, in.Input, circuit.Batch{Source: in.Source, Seq: in.Seq, Body: bytes.NewReader(in.RawBody)})
 	if err != nil {
 		return nil, asError(err)
 	}
-	out := &ingressOutput{Status: http.StatusOK, Body: Ingested{Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, Duplicate: got.Duplicate}}
+	out := &ingressOutput{Status: http.StatusOK, Body: client.Ingested{Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, Duplicate: got.Duplicate}}
 	if in.Wait == "" {
 		return out, nil
 	}

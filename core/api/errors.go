@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // Error is the body of every answer that is not a success.
@@ -20,26 +22,6 @@ type Error struct {
 	status     int
 	retryAfter time.Duration
 }
-
-// The error codes. They are part of the API: append-only.
-const (
-	CodeBadRequest          = "BadRequest"
-	CodeNotFound            = "NotFound"
-	CodePipelineNotFound    = "UnknownPipelineName"
-	CodeInputNotFound       = "UnknownInput"
-	CodeTargetNotFound      = "UnknownTarget"
-	CodeInvalidTransition   = "InvalidTransition"
-	CodeIncarnationMismatch = "IncarnationUuidMismatch"
-	CodeNothingToSync       = "NothingToSync"
-	CodeNoSync              = "NoSyncConfigured"
-	CodeNotRunning          = "PipelineNotRunning"
-	CodeTooLarge            = "BatchTooLarge"
-	CodeFull                = "InputFull"
-	CodeBadQuery            = "BadQuery"
-	CodeTarget              = "TargetError"
-	CodeForbiddenHost       = "ForbiddenHost"
-	CodeInternal            = "InternalError"
-)
 
 // Errorf makes an error with an HTTP status.
 func Errorf(status int, code, format string, args ...any) *Error {
@@ -80,7 +62,7 @@ func asError(err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return Errorf(http.StatusInternalServerError, CodeInternal, "%v", err)
+	return Errorf(http.StatusInternalServerError, client.CodeInternal, "%v", err)
 }
 
 // sameShape turns the HTTP library's own errors (an unknown parameter, a body too large) into Error.
@@ -103,11 +85,11 @@ func sameShape(_ huma.Context, _ string, body any) (any, error) {
 func codeOf(status int) string {
 	switch {
 	case status == http.StatusNotFound:
-		return CodeNotFound
+		return client.CodeNotFound
 	case status == http.StatusRequestEntityTooLarge:
-		return CodeTooLarge
+		return client.CodeTooLarge
 	case status >= http.StatusInternalServerError:
-		return CodeInternal
+		return client.CodeInternal
 	}
-	return CodeBadRequest
+	return client.CodeBadRequest
 }

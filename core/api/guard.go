@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 func errorType() reflect.Type { return reflect.TypeFor[Error]() }
@@ -14,7 +16,7 @@ func errorType() reflect.Type { return reflect.TypeFor[Error]() }
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.Host) {
-			refuse(w, Errorf(http.StatusForbidden, CodeForbiddenHost, "host %q is not this machine: use 127.0.0.1, [::1] or localhost", r.Host))
+			refuse(w, Errorf(http.StatusForbidden, client.CodeForbiddenHost, "host %q is not this machine: use 127.0.0.1, [::1] or localhost", r.Host))
 			return
 		}
 		next.ServeHTTP(plainErrors{w}, r)

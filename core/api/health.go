@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // Health answers /healthz and /readyz.
@@ -18,7 +20,7 @@ func (r *routes) health() {
 	huma.Register(r.api, r.operation(http.MethodGet, "/readyz", "readyz", "Every pipeline is in its desired state", http.StatusOK),
 		func(_ context.Context, _ *empty) (*body[Health], error) {
 			if err := r.host.Ready(); err != nil {
-				return nil, Errorf(http.StatusServiceUnavailable, CodeNotRunning, "%v", err)
+				return nil, Errorf(http.StatusServiceUnavailable, client.CodeNotRunning, "%v", err)
 			}
 			return &body[Health]{Health{"ok"}}, nil
 		})

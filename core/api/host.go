@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // Host is what the API needs of the process. All methods are called concurrently. An error that is an *Error is answered as it is, any
@@ -21,8 +22,8 @@ type Host interface {
 // Pipeline is one pipeline. Methods that change something return when the request is accepted, not when it is done.
 type Pipeline interface {
 	Name() string
-	View() PipelineView
-	Stats() Stats
+	View() client.PipelineView
+	Stats() client.Stats
 
 	Start(ctx context.Context) error
 	Pause(ctx context.Context) error
@@ -33,15 +34,15 @@ type Pipeline interface {
 	// Incarnation is the running one, or the last that ran; Nil before the first.
 	Incarnation() uuid.UUID
 
-	Checkpoint(ctx context.Context) (CheckpointStarted, error)
-	CheckpointStatus() CheckpointStatus
-	Checkpoints(ctx context.Context) ([]CheckpointView, error)
+	Checkpoint(ctx context.Context) (client.CheckpointStarted, error)
+	CheckpointStatus() client.CheckpointStatus
+	Checkpoints(ctx context.Context) ([]client.CheckpointView, error)
 	// RemoteCheckpoints reads the targets; "" = all of them.
-	RemoteCheckpoints(ctx context.Context, target string) ([]CheckpointView, error)
+	RemoteCheckpoints(ctx context.Context, target string) ([]client.CheckpointView, error)
 
 	// Sync asks for a push of the newest checkpoint; "" = to every target.
-	Sync(ctx context.Context, target string) (SyncStarted, error)
-	SyncStatus() SyncStatus
+	Sync(ctx context.Context, target string) (client.SyncStarted, error)
+	SyncStatus() client.SyncStatus
 
 	circuit.Ingester
 	circuit.Querier

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // PipelineName is the part of a path that names a pipeline; exported because the HTTP library cannot see into an unexported one.
@@ -18,15 +20,15 @@ type body[T any] struct{ Body T }
 
 func (r *routes) pipelines() {
 	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines", "listPipelines", "All pipelines", http.StatusOK),
-		func(_ context.Context, _ *empty) (*body[[]PipelineView], error) {
-			views := []PipelineView{}
+		func(_ context.Context, _ *empty) (*body[[]client.PipelineView], error) {
+			views := []client.PipelineView{}
 			for _, p := range r.host.Pipelines() {
 				views = append(views, p.View())
 			}
-			return &body[[]PipelineView]{views}, nil
+			return &body[[]client.PipelineView]{views}, nil
 		})
-	get(r, "/v0/pipelines/{name}", "getPipeline", "One pipeline", func(_ context.Context, p Pipeline) (PipelineView, error) { return p.View(), nil })
-	get(r, "/v0/pipelines/{name}/stats", "getStats", "Numbers of a pipeline", func(_ context.Context, p Pipeline) (Stats, error) { return p.Stats(), nil })
+	get(r, "/v0/pipelines/{name}", "getPipeline", "One pipeline", func(_ context.Context, p Pipeline) (client.PipelineView, error) { return p.View(), nil })
+	get(r, "/v0/pipelines/{name}/stats", "getStats", "Numbers of a pipeline", func(_ context.Context, p Pipeline) (client.Stats, error) { return p.Stats(), nil })
 
 	r.transition("start", "Start a stopped or failed pipeline", Pipeline.Start)
 	r.transition("pause", "Pause: no steps, but checkpoints and pushes go on", Pipeline.Pause)

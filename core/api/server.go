@@ -7,6 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // Version is the version of the API, not of the program.
@@ -72,5 +74,5 @@ func (r *routes) pipeline(name string) (Pipeline, error) {
 			return p, nil
 		}
 	}
-	return nil, Errorf(http.StatusNotFound, CodePipelineNotFound, "no pipeline is named %q", name).With("pipeline_name", name)
+	return nil, Errorf(http.StatusNotFound, client.CodePipelineNotFound, "no pipeline is named %q", name).With("pipeline_name", name)
 }

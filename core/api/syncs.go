@@ -5,11 +5,13 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 func (r *routes) syncs() {
 	huma.Register(r.api, r.operation(http.MethodPost, "/v0/pipelines/{name}/checkpoint/sync", "syncCheckpoint", "Ask for a push of the newest local checkpoint", http.StatusAccepted),
-		func(ctx context.Context, in *targetInput) (*body[SyncStarted], error) {
+		func(ctx context.Context, in *targetInput) (*body[client.SyncStarted], error) {
 			p, err := r.pipeline(in.Name)
 			if err != nil {
 				return nil, err
@@ -18,14 +20,14 @@ func (r *routes) syncs() {
 			if err != nil {
 				return nil, asError(err)
 			}
-			return &body[SyncStarted]{started}, nil
+			return &body[client.SyncStarted]{started}, nil
 		})
 	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines/{name}/checkpoint/sync_status", "getSyncStatus", "What is safe elsewhere", http.StatusOK),
-		func(_ context.Context, in *incarnationInput) (*body[SyncStatus], error) {
+		func(_ context.Context, in *incarnationInput) (*body[client.SyncStatus], error) {
 			p, err := r.incarnation(in)
 			if err != nil {
 				return nil, err
 			}
-			return &body[SyncStatus]{p.SyncStatus()}, nil
+			return &body[client.SyncStatus]{p.SyncStatus()}, nil
 		})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // fakePipeline answers from its fields and notes what it was asked.
@@ -19,7 +20,7 @@ type fakePipeline struct {
 	asked  []string
 	err    error
 	id     uuid.UUID
-	sync   SyncStatus
+	sync   client.SyncStatus
 	batch  circuit.Batch
 	text   string
 	result circuit.IngestResult
@@ -29,9 +30,11 @@ type fakePipeline struct {
 
 func (f *fakePipeline) note(what string) error { f.asked = append(f.asked, what); return f.err }
 
-func (f *fakePipeline) Name() string                 { return "p" }
-func (f *fakePipeline) View() PipelineView           { return PipelineView{Name: "p", State: "running"} }
-func (f *fakePipeline) Stats() Stats                 { return Stats{Step: 7} }
+func (f *fakePipeline) Name() string { return "p" }
+func (f *fakePipeline) View() client.PipelineView {
+	return client.PipelineView{Name: "p", State: "running"}
+}
+func (f *fakePipeline) Stats() client.Stats          { return client.Stats{Step: 7} }
 func (f *fakePipeline) Start(context.Context) error  { return f.note("start") }
 func (f *fakePipeline) Pause(context.Context) error  { return f.note("pause") }
 func (f *fakePipeline) Resume(context.Context) error { return f.note("resume") }
@@ -39,8 +42,8 @@ func (f *fakePipeline) Adopt(_ context.Context, target string) error {
 	return f.note("adopt " + target)
 }
 func (f *fakePipeline) Incarnation() uuid.UUID                           { return f.id }
-func (f *fakePipeline) CheckpointStatus() CheckpointStatus               { return CheckpointStatus{} }
-func (f *fakePipeline) SyncStatus() SyncStatus                           { return f.sync }
+func (f *fakePipeline) CheckpointStatus() client.CheckpointStatus        { return client.CheckpointStatus{} }
+func (f *fakePipeline) SyncStatus() client.SyncStatus                    { return f.sync }
 func (f *fakePipeline) WaitCheckpoint(c context.Context, _ uint64) error { return f.wait(c) }
 func (f *fakePipeline) WaitCommit(c context.Context, _ uint64) error     { return f.wait(c) }
 
@@ -51,20 +54,20 @@ func (f *fakePipeline) Stop(_ context.Context, checkpoint bool) error {
 	return f.note("stop")
 }
 
-func (f *fakePipeline) Checkpoint(context.Context) (CheckpointStarted, error) {
-	return CheckpointStarted{Sequence: 3, Incarnation: f.id}, f.note("checkpoint")
+func (f *fakePipeline) Checkpoint(context.Context) (client.CheckpointStarted, error) {
+	return client.CheckpointStarted{Sequence: 3, Incarnation: f.id}, f.note("checkpoint")
 }
 
-func (f *fakePipeline) Checkpoints(context.Context) ([]CheckpointView, error) {
-	return []CheckpointView{}, f.note("checkpoints")
+func (f *fakePipeline) Checkpoints(context.Context) ([]client.CheckpointView, error) {
+	return []client.CheckpointView{}, f.note("checkpoints")
 }
 
-func (f *fakePipeline) RemoteCheckpoints(_ context.Context, target string) ([]CheckpointView, error) {
-	return []CheckpointView{}, f.note("remote " + target)
+func (f *fakePipeline) RemoteCheckpoints(_ context.Context, target string) ([]client.CheckpointView, error) {
+	return []client.CheckpointView{}, f.note("remote " + target)
 }
 
-func (f *fakePipeline) Sync(_ context.Context, target string) (SyncStarted, error) {
-	return SyncStarted{Checkpoint: f.id}, f.note("sync " + target)
+func (f *fakePipeline) Sync(_ context.Context, target string) (client.SyncStarted, error) {
+	return client.SyncStarted{Checkpoint: f.id}, f.note("sync " + target)
 }
 
 func (f *fakePipeline) Ingest(_ context.Context, input string, b circuit.Batch) (circuit.IngestResult, error) {

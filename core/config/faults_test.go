@@ -114,7 +114,7 @@ func body(attributes string) string {
 func TestOnlyTheFileBackendTakesAPushInterval(t *testing.T) {
 	for backend, can := range map[BackendType]bool{FileBackend: true, MemoryBackend: false} {
 		for _, block := range []string{`sync "t" { push_interval = "1s" }`, `sync "t" {}`} {
-					_, found := load(t, strings.Replace(sync(block), `storage "file"`, fmt.Sprintf("storage %q", backend), 1))
+			_, found := load(t, strings.Replace(sync(block), `storage "file"`, fmt.Sprintf("storage %q", backend), 1))
 			if found.HasErrors() == can {
 				t.Errorf("storage %q with %s: %v", backend, block, found)
 			}

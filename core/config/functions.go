@@ -18,8 +18,8 @@ const maxIncluded = 4 << 20
 // text, and which a plugin cannot resolve: it runs in a folder of its own.
 func evalContext(dir string, getenv func(string) (string, bool)) *hcl.EvalContext {
 	return &hcl.EvalContext{Functions: map[string]function.Function{
-		"env":  stringFunction("name", func(name string) (string, error) { return environment(name, getenv) }),
-		"file": stringFunction("path", func(path string) (string, error) { return included(dir, path) }),
+		"env":     stringFunction("name", func(name string) (string, error) { return environment(name, getenv) }),
+		"file":    stringFunction("path", func(path string) (string, error) { return included(dir, path) }),
 		"abspath": stringFunction("path", func(path string) (string, error) { return under(dir, path), nil }),
 	}}
 }
