@@ -47,7 +47,7 @@ func (r *sizedReader) Read(p []byte) (int, error) {
 	switch {
 	case r.left < 0:
 		n, err = 0, r.corrupt("goes on after the %d bytes that the store declared", r.size)
-	case errors.Is(err, io.EOF) && r.left > 0:
+	case (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && r.left > 0:
 		err = r.corrupt("ends %d bytes before the end of the %d that the store declared", r.left, r.size)
 	}
 	r.err = err
