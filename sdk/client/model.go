@@ -64,17 +64,17 @@ type CheckpointRule struct {
 
 // TargetView is how a pipeline stands with one of its targets.
 type TargetView struct {
-	Target     string      `json:"target"`
-	State      string      `json:"state" enum:"idle,pushing,held,fenced" doc:"held: the repository's history is not ours. fenced: another writer took over."`
-	Reason     string      `json:"reason,omitempty" doc:"Why it is held or fenced, and the way on."`
-	Committed  *Point      `json:"committed" doc:"Newest checkpoint committed there by this pipeline; null when there is none."`
-	Behind     *uint64     `json:"behind_steps" doc:"Steps of the live state that a loss of this machine would take, if only this target were left; null when nothing is committed."`
-	NextPush   *time.Time  `json:"next_push" doc:"When the next periodic push falls due; null when none is scheduled."`
-	Since      *time.Time  `json:"pushing_since"`
-	Plugin     *PluginView `json:"plugin"`
-	Jobs       []JobView   `json:"jobs" doc:"The last push jobs, newest last."`
-	Failures   int         `json:"failures" doc:"Periodic jobs that failed in a row."`
-	FailureMsg string      `json:"failure,omitempty" doc:"Why the last one failed."`
+	Target    string      `json:"target"`
+	State     string      `json:"state" enum:"ready,pushing,held,fenced,refused" doc:"held: the repository's history is not ours. fenced: another writer took over. refused: it cannot be used as it is."`
+	Reason    string      `json:"reason,omitempty" doc:"Why it is not ready, and the way on."`
+	Committed *Point      `json:"committed" doc:"Newest checkpoint committed there by this pipeline; null when there is none."`
+	Behind    *uint64     `json:"behind_steps" doc:"Steps of the live state that a loss of this machine would take, if only this target were left; null when nothing is committed."`
+	NextPush  *time.Time  `json:"next_push" doc:"When the next periodic push falls due; null when none is scheduled."`
+	Running   *JobView    `json:"running" doc:"The push job that runs; null when none does."`
+	Plugin    *PluginView `json:"plugin"`
+	Jobs      []JobView   `json:"jobs" doc:"The last push jobs that ended, newest last."`
+	Failures  int         `json:"failures" doc:"Periodic jobs that failed in a row."`
+	Trouble   string      `json:"trouble,omitempty" doc:"What went wrong with this host's own records of the target."`
 }
 
 // PluginView is the process behind a target.
@@ -89,17 +89,19 @@ type PluginView struct {
 
 // JobView is one push job.
 type JobView struct {
-	ID       uuid.UUID  `json:"id"`
-	UUID     uuid.UUID  `json:"checkpoint_uuid"`
-	Trigger  string     `json:"trigger" enum:"periodic,requested,shutdown"`
-	State    string     `json:"state" enum:"running,done,failed"`
-	Attempts int        `json:"attempts"`
-	Started  time.Time  `json:"started"`
-	Finished *time.Time `json:"finished"`
-	Bytes    int64      `json:"bytes" doc:"Stored bytes that were sent."`
-	Objects  int        `json:"objects"`
-	Requests int        `json:"requests"`
-	Error    string     `json:"error,omitempty"`
+	ID         uint64     `json:"id"`
+	UUID       uuid.UUID  `json:"checkpoint_uuid"`
+	Trigger    string     `json:"trigger" enum:"periodic,requested,shutdown"`
+	State      string     `json:"state" enum:"running,succeeded,failed,held,fenced,cancelled,unresolved"`
+	Attempts   int        `json:"attempts" doc:"The most that any one call to the store needed."`
+	Started    time.Time  `json:"started"`
+	Finished   *time.Time `json:"finished"`
+	Bytes      int64      `json:"bytes" doc:"Bytes stored by the job."`
+	Objects    int64      `json:"objects" doc:"Objects stored by the job."`
+	Requests   int64      `json:"requests" doc:"Calls made to the store."`
+	Error      string     `json:"error,omitempty"`
+	Next       *time.Time `json:"next" doc:"While it runs: when a failed call is made again."`
+	StuckSince *time.Time `json:"stuck_since" doc:"While it runs: since when no call has succeeded."`
 }
 
 // CheckpointStarted answers POST …/checkpoint.
@@ -160,7 +162,7 @@ type SyncFailure struct {
 // TargetSync is SyncStatus for one target.
 type TargetSync struct {
 	Target          string       `json:"target"`
-	State           string       `json:"state" enum:"idle,pushing,held,fenced"`
+	State           string       `json:"state" enum:"ready,pushing,held,fenced,refused"`
 	Success         *uuid.UUID   `json:"success"`
 	Failure         *SyncFailure `json:"failure"`
 	Periodic        *uuid.UUID   `json:"periodic"`
