@@ -85,7 +85,7 @@ func TestNoDamagedByteOfAManifestIsOverlooked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := rapid.IntRange(0, len(data)-2).Draw(t, "at") // all but the last newline
+		at := rapid.IntRange(0, len(data)-1).Draw(t, "at")
 		bad := bytes.Clone(data)
 		bad[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
 		original, _ := decodeManifest("checkpoint.json", data)
