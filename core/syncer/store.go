@@ -20,8 +20,8 @@ type Store interface {
 	Fetch(ctx context.Context, req sdk.GetRequest, f *os.File, off int64) (int64, error)
 }
 
-// Direct makes a Store of a target in this process.
-func Direct(t sdk.Target) Store { return directStore{t} }
+// Direct makes a Store of a target in this process, held to the contract by sdk.Guard.
+func Direct(t sdk.Target) Store { return directStore{sdk.Guard(t)} }
 
 type directStore struct{ sdk.Target }
 
@@ -32,9 +32,8 @@ func (s directStore) Fetch(ctx context.Context, req sdk.GetRequest, f *os.File, 
 	if err != nil {
 		return 0, err
 	}
-	body := got.Checked()
-	defer body.Close() // nothing was written through it
-	n, err := io.Copy(io.NewOffsetWriter(f, off), body)
+	defer got.Body.Close() // nothing was written through it
+	n, err := io.Copy(io.NewOffsetWriter(f, off), got.Body)
 	if err != nil {
 		return n, fmt.Errorf("fetch %s: %w", req.Key, err)
 	}
@@ -47,14 +46,16 @@ func readObject(ctx context.Context, s sdk.Target, key string, limit int64) ([]b
 	if err != nil {
 		return nil, err
 	}
-	body := got.Checked()
-	defer body.Close() // nothing was written through it
+	defer got.Body.Close() // nothing was written through it
 	if got.Size > limit {
 		return nil, &sdk.Error{Code: sdk.Corrupt, Op: "get", Key: key, Err: fmt.Errorf("%d bytes, at most %d can be right", got.Size, limit)}
 	}
-	content, err := io.ReadAll(body)
+	content, err := io.ReadAll(io.LimitReader(got.Body, got.Size+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	if int64(len(content)) != got.Size {
+		return nil, &sdk.Error{Code: sdk.Corrupt, Op: "get", Key: key, Err: fmt.Errorf("%d bytes came of %d that were declared", len(content), got.Size)}
 	}
 	return content, nil
 }
