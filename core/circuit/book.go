@@ -48,6 +48,19 @@ func (b *book) load(start time.Time) {
 	}
 }
 
+// notice begins a look at the circuit. It returns the last one, and whether the circuit has failed and must not be touched again. It takes
+// the mutex itself.
+func (b *book) notice() (last Facts, failed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.checkpoints.notice()
+	if b.ending != nil {
+		b.ending.noticed = true
+		failed = b.ending.cause != nil
+	}
+	return b.seen, failed
+}
+
 // see enters what the circuit said of itself and answers the requests that this settles.
 func (b *book) see(f Facts, now time.Time) {
 	b.seen = f

@@ -30,10 +30,12 @@ type attempt struct {
 	last    bool   // the final checkpoint of a stop
 }
 
-// checkpointAsk is one request. It arrives at any moment; the loop then reads the step that it must cover, between two steps.
+// checkpointAsk is one request. It arrives at any moment, also while the loop looks at the circuit; the first look that begins after it
+// gives it the step that it must cover.
 type checkpointAsk struct {
 	sequence uint64
-	seen     bool
+	noticed  bool // before the look that is under way
+	seen     bool // with cover
 	cover    uint64
 	done     chan error // room for the one answer
 }
@@ -47,11 +49,18 @@ func (c *checkpointBook) ask() *checkpointAsk {
 	return a
 }
 
-// see gives each new request the step it must cover. The step was read after the request came, so it is not below the state that the
+// notice marks the requests that are here before a look at the circuit begins.
+func (c *checkpointBook) notice() {
+	for _, a := range c.asks {
+		a.noticed = true
+	}
+}
+
+// see gives each new request the step it must cover. That step was read after the request came, so it is not below the state that the
 // requester knew of.
 func (c *checkpointBook) see(step uint64) {
 	for _, a := range c.asks {
-		if !a.seen {
+		if a.noticed && !a.seen {
 			a.seen, a.cover = true, step
 		}
 	}

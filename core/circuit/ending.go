@@ -26,6 +26,7 @@ type ending struct {
 	push       bool // then push where PushOnShutdown
 	wait       bool // let running jobs end
 	deadline   time.Time
+	noticed    bool // before the last look at the circuit
 
 	cause   error           // a failed circuit, which is not touched again
 	errs    []error         // of a stop: what it did not get done
@@ -39,7 +40,7 @@ func newStop(checkpoint bool, deadline time.Time) *ending {
 
 // newFailure is the end of a loop whose circuit failed: running jobs may end, nothing else is done.
 func newFailure(cause error, deadline time.Time) *ending {
-	return &ending{cause: cause, wait: true, deadline: deadline}
+	return &ending{cause: cause, wait: true, deadline: deadline, noticed: true}
 }
 
 // abandon gives up what is still owed.

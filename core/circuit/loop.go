@@ -102,11 +102,9 @@ func (l *Loop) observe() trigger.Facts {
 	return l.book.facts(now)
 }
 
+// look asks the circuit for its facts. What has come until then, requests or a Stop, is judged by them; what comes meanwhile is not.
 func (l *Loop) look() (seen Facts, err error) {
-	l.book.mu.Lock()
-	seen = l.book.seen
-	failed := l.book.ending != nil && l.book.ending.cause != nil
-	l.book.mu.Unlock()
+	seen, failed := l.book.notice()
 	if failed {
 		return seen, nil
 	}
@@ -129,11 +127,13 @@ func (l *Loop) next(f trigger.Facts) decided {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
 	var d decided
-	if l.book.ending != nil {
-		d.final = true
-		d.Decision, d.done = l.book.ending.decide(l.cfg.Targets, f)
-	} else {
+	switch e := l.book.ending; {
+	case e == nil:
 		d.Decision, l.memory = l.decide(l.cfg.Policy, l.memory, f)
+	case e.noticed:
+		d.final = true
+		d.Decision, d.done = e.decide(l.cfg.Targets, f)
+	default: // told to stop during the look: its wake-up ends the park at once
 	}
 	l.book.decision = d.Decision
 	l.waits.set(waitingFor(d, f))

@@ -277,6 +277,21 @@ func TestAStopBeforeTheRunIsHonoured(t *testing.T) {
 	})
 }
 
+func TestAStopThatComesDuringALookIsNotJudgedByIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, nil).start()
+		r.checkpoint()
+		r.engine.change(func(e *engine) {
+			e.looking = func() {
+				e.change(func(e *engine) { e.facts.Step = 2 })
+				_ = r.loop.Stop(true)
+			}
+		})
+		expect(t, "Run", r.end(), nil)
+		expect(t, "published step", r.loop.Status().Checkpoint.Published.Step, 2)
+	})
+}
+
 func TestAStepThatFailsDuringAStopOutranksIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 0, nil).start()

@@ -40,7 +40,8 @@ type engine struct {
 	facts    Facts
 	stepping func(ctx context.Context) error // in place of a plain step that takes no time
 	pinning  func() error
-	taken    int // snapshots
+	looking  func() // after the facts were read, before they are returned
+	taken    int    // snapshots
 	released int
 	steps    []time.Time // ends
 }
@@ -79,8 +80,13 @@ func (e *engine) feed(records int) {
 
 func (e *engine) look() Facts {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.facts
+	facts, looking := e.facts, e.looking
+	e.looking = nil
+	e.mu.Unlock()
+	if looking != nil {
+		looking()
+	}
+	return facts
 }
 
 func (e *engine) step(ctx context.Context) (StepResult, error) {
