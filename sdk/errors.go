@@ -51,7 +51,7 @@ func codeNames() [14][2]string {
 }
 
 // Known tells whether this SDK has a meaning for the code; one from a newer SDK is to be read as Internal.
-func (c Code) Known() bool { return int(c) < len(codeNames()) }
+func (c Code) Known() bool { return c <= PluginHung }
 
 // String is the code's name, such as "NotFound".
 func (c Code) String() string {

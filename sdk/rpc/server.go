@@ -71,7 +71,7 @@ func (s *server) configure(req *pb.ConfigureRequest) (*pb.ConfigureReply, error)
 	env := sdk.Env{Target: req.GetTarget(), Log: s.log.Named(req.GetTarget())}
 	target, err := s.app.open(ctx, env, req.GetConfig())
 	if err == nil && target == nil {
-		err = errors.New("Open gives neither a target nor an error")
+		err = errors.New("the plugin's Open gives neither a target nor an error")
 	}
 	if err != nil {
 		cancel()

@@ -63,9 +63,6 @@ func (w *watch) progress(bytes int64) {
 	}
 }
 
-// add tells of n more bytes.
-func (w *watch) add(n int) { w.progress(w.moved + int64(n)) }
-
 // rest stops the stall clock while the host is busy with what it got; work starts it anew.
 func (w *watch) rest() { w.stall.Stop() }
 func (w *watch) work() { w.stall.Reset(w.clocks.Stall) }
