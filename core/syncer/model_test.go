@@ -1,0 +1,216 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/cairnsync/cairn/sdk/sdktest"
+)
+
+// maxSteps bounds a story; calmSteps bounds what the newest writer may need to commit once nothing goes wrong any more.
+const (
+	maxSteps  = 400
+	calmSteps = 200
+)
+
+// TestTheProtocolHoldsInEveryStory drives two writers and a reader over one store: replies are lost, requests land after their callers
+// gave up, calls stall, hosts are paused, killed and started again on their disk or an empty one, and commits are retired. One line of
+// history, no reported commit lost, no false success, no false fence, and progress returns.
+//
+// CAIRN_MODEL_SEEDS sets the number of stories, CAIRN_MODEL_SEED plays one and prints it.
+func TestTheProtocolHoldsInEveryStory(t *testing.T) {
+	if text := os.Getenv("CAIRN_MODEL_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		story, fault := newStage(t).play(t, seed, mutants{})
+		t.Logf("%s\n%s", strings.Join(story, "\n"), fault)
+		if fault != "" {
+			t.Fail()
+		}
+		return
+	}
+	seeds := modelSeeds(t)
+	shards := uint64(runtime.GOMAXPROCS(0))
+	for shard := range shards {
+		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
+			t.Parallel()
+			stage := newStage(t)
+			for seed := shard; seed < seeds; seed += shards {
+				if story, fault := stage.play(t, seed, mutants{}); fault != "" {
+					t.Fatalf("CAIRN_MODEL_SEED=%d: %s\n%s", seed, fault, strings.Join(story, "\n"))
+				}
+			}
+		})
+	}
+}
+
+func modelSeeds(t *testing.T) uint64 {
+	text := os.Getenv("CAIRN_MODEL_SEEDS")
+	if text == "" {
+		return defaultSeeds
+	}
+	seeds, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seeds
+}
+
+// TestTheModelNoticesEachMissingRule takes the rules away one by one.
+func TestTheModelNoticesEachMissingRule(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		wrong mutants
+	}{
+		{"no seal", mutants{noSeal: true}},
+		{"commits are listed before the claim", mutants{listBeforeClaim: true}},
+		{"success is told before the epoch is looked at again", mutants{tellEarly: true}},
+		{"a conflict is taken for success", mutants{conflictIsSuccess: true}},
+		{"a conflict is taken for a takeover without reading", mutants{conflictIsFenced: true}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			stage := newStage(t)
+			for seed := range uint64(20_000) {
+				if _, fault := stage.play(t, seed, row.wrong); fault != "" {
+					t.Logf("seed %d: %s", seed, fault)
+					return
+				}
+			}
+			t.Error("the model did not notice")
+		})
+	}
+}
+
+// stage is what stories share to be quick: compressors and a spool.
+type stage struct {
+	spool  *Spool
+	dec    *zstd.Decoder
+	codecs []*chunkCodec
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	dir := t.TempDir()
+	if shm, err := os.MkdirTemp("/dev/shm", "cairn-model-*"); err == nil { // memory where there is some: no story is about the disk
+		t.Cleanup(func() { os.RemoveAll(shm) })
+		dir = shm
+	}
+	s := &stage{}
+	var err error
+	if s.spool, err = OpenSpool(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.spool.Close() })
+	if s.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		codec, err := newChunkCodec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The compressors make their channels at the first use, which must be outside of any bubble.
+		sample := []byte(strings.Repeat("warm ", 100))
+		if _, _, err := codec.encode(0, sample); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.dec.DecodeAll(codec.out, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.codecs = append(s.codecs, codec)
+	}
+	return s
+}
+
+// play runs the story of a seed and gives it with its first violation, "" when there is none.
+func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, fault string) {
+	synctest.Test(t, func(*testing.T) {
+		w := &world{
+			rng: rand.New(rand.NewPCG(seed, 1)), mem: sdktest.NewMem(), checker: newChecker(s.dec), frozen: map[string]int{},
+			reader: &reader{name: "R", done: make(chan struct{})},
+		}
+		w.faults = w.rng.IntN(8)
+		for i, name := range []string{"A", "B"} {
+			w.hosts = append(w.hosts, &host{name: name, index: i, spool: s.spool, codec: s.codecs[i], wrong: wrong})
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		go w.reader.run(ctx, w)
+		w.hosts[0].start(w)
+		for range maxSteps {
+			if !w.step() || w.checker.fault != "" {
+				break
+			}
+		}
+		if w.checker.fault == "" {
+			w.progress(s.codecs[2], s.spool, wrong)
+		}
+		cancel()
+		for _, h := range w.hosts {
+			if h.life != nil {
+				h.kill()
+			}
+		}
+		synctest.Wait()
+		story, fault = w.story, w.checker.fault
+	})
+	return story, fault
+}
+
+// progress: faults have stopped and what is under way has landed. The newest writer commits, or, when all have stopped, a fresh start does.
+func (w *world) progress(codec *chunkCodec, spool *Spool, wrong mutants) {
+	w.calm = true
+	w.tell("from here on nothing goes wrong")
+	clear(w.frozen)
+	for _, c := range w.pending {
+		c.stalled = false
+	}
+	for len(w.late) > 0 {
+		w.land(w.rng.IntN(len(w.late)))
+	}
+	if w.newestWriterCommits() {
+		return
+	}
+	fresh := &host{name: "C", index: 2, spool: spool, codec: codec, wrong: wrong}
+	w.hosts = append(w.hosts, fresh)
+	fresh.start(w)
+	for range calmSteps {
+		if w.checker.fault != "" || len(fresh.life.told) > 0 || !w.step() {
+			break
+		}
+	}
+	if w.checker.fault == "" && len(fresh.life.told) == 0 {
+		w.checker.violation("no progress: a fresh start does not commit though nothing goes wrong")
+	}
+}
+
+// newestWriterCommits lets everyone go on; true when the writer of the highest epoch committed something new meanwhile.
+func (w *world) newestWriterCommits() bool {
+	var newest *life
+	told := 0
+	for _, h := range w.hosts {
+		if !h.alive() || h.life.worker == nil {
+			continue
+		}
+		if e := h.life.worker.Status().Epoch; e > 0 && (newest == nil || e > newest.worker.Status().Epoch) {
+			newest, told = h.life, len(h.life.told)
+		}
+	}
+	for range calmSteps {
+		if w.checker.fault != "" || newest != nil && len(newest.told) > told || !w.step() {
+			break
+		}
+	}
+	return newest != nil && len(newest.told) > told
+}

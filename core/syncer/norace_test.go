@@ -1,0 +1,6 @@
+//go:build !race
+
+package syncer
+
+// defaultSeeds is the number of stories that the model test plays.
+const defaultSeeds = 10_000

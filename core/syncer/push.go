@@ -1,0 +1,192 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// attempts bounds how often one push plans anew because its number was taken: each time by an older attempt of our own that landed late,
+// and of those there is one for each job that ended without an answer.
+const attempts = 16
+
+// push commits the pinned checkpoint, or proves that it is committed. When it returns nil, the commit exists and no higher epoch did
+// after its creation.
+func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
+	m := p.Manifest()
+	if s.fence != nil {
+		return s.fence
+	}
+	if s.done(m) {
+		return nil
+	}
+	if err := s.open(ctx, m); err != nil {
+		return err
+	}
+	for range attempts {
+		switch {
+		case s.done(m):
+			return nil
+		case s.unresolved:
+			if err := s.resolve(ctx); err != nil {
+				return err
+			}
+		case s.holds(m):
+			if err := s.confirm(ctx); err != nil {
+				return err
+			}
+		default:
+			if err := s.attempt(ctx, p, packs); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("target %q: %d commit numbers in a row were taken by older attempts of this host: %w", s.target, attempts, ErrUnresolved)
+}
+
+// holds says whether the newest checkpoint commit is that of m.
+func (s *session) holds(m checkpoint.Manifest) bool {
+	return s.base != nil && s.base.Checkpoint.ID == m.ID
+}
+
+// done says whether that may be told.
+func (s *session) done(m checkpoint.Manifest) bool { return s.holds(m) && s.confirmed && !s.unresolved }
+
+// confirm looks at the epoch after a commit of ours was created: only then is success told to anyone.
+func (s *session) confirm(ctx context.Context) error {
+	if !s.wrong.tellEarly {
+		if err := s.stillHighest(ctx); err != nil {
+			return fmt.Errorf("commit %d exists and is not confirmed: %w", s.base.Number, err)
+		}
+	}
+	s.confirmed = true
+	return nil
+}
+
+// attempt aims one commit at the next number. It returns nil when something was learnt, and the push looks again where it stands.
+func (s *session) attempt(ctx context.Context, p pinned, packs *packer) error {
+	m := p.Manifest()
+	plan, err := repository.PlanPush(s.parent(), sources(m))
+	if err != nil {
+		return fmt.Errorf("plan push of checkpoint %s: %w", m.ID, err)
+	}
+	if len(plan.New) > 0 {
+		if err := s.stillHighest(ctx); err != nil { // not needed for safety: it saves the upload
+			return err
+		}
+	}
+	built := repository.NewBuilder(plan, s.epoch, s.last+1)
+	if err := packs.upload(ctx, s.remote, p, plan, built); err != nil {
+		return err
+	}
+	commit := &repository.Commit{
+		Number: s.last + 1, Kind: repository.KindCheckpoint, Epoch: s.epoch, Writer: s.writer, Parent: s.lastSum,
+		Created: s.now(), WrittenBy: s.writtenBy, Checkpoint: described(m),
+	}
+	if commit.Packs, commit.Files, err = built.Tables(); err != nil {
+		return err
+	}
+	commit.Totals = repository.TotalsOf(commit)
+	return s.commit(ctx, commit, packs)
+}
+
+// parent is the commit whose chunks need not be packed again.
+func (s *session) parent() *repository.Commit {
+	if s.base == nil {
+		return nil
+	}
+	return s.base.Commit
+}
+
+// commit creates the commit: the one moment at which a push becomes real.
+func (s *session) commit(ctx context.Context, c *repository.Commit, packs *packer) error {
+	text, err := s.codec.encode(c)
+	if err != nil {
+		return err
+	}
+	ours := known{Commit: c, sum: repository.Sum(text)}
+	body, done, err := packs.body(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s.unresolved = true
+	err = s.create(ctx, repository.CommitKey(s.prefix, c.Number), sdk.ClassMeta, body)
+	switch {
+	case err == nil, s.wrong.conflictIsSuccess && errors.Is(err, sdk.Exists):
+		s.append(ours)
+		return nil
+	case s.wrong.conflictIsFenced && errors.Is(err, sdk.Exists):
+		return s.fenced(s.epoch+1, nil)
+	case errors.Is(err, sdk.Exists):
+		return nil // unresolved: it is read next
+	case ctx.Err() != nil:
+		return fmt.Errorf("commit %d: %w", c.Number, unanswered(err))
+	}
+	landed, found := s.peek(ctx)
+	switch {
+	case landed:
+		return nil
+	case s.fence != nil, errors.Is(found, repository.ErrCorrupt):
+		return found
+	}
+	return fmt.Errorf("commit %d: %w", c.Number, unanswered(err))
+}
+
+// resolve finds out what became of the number that an earlier create aimed at. When nothing is there, it can be aimed at again: should
+// the earlier request land still, it or the new one is refused by the store.
+func (s *session) resolve(ctx context.Context) error {
+	landed, err := s.peek(ctx)
+	if err == nil && !landed {
+		s.unresolved = false
+	}
+	return err
+}
+
+// peek reads the commit at the next number and, if there is one, takes it into the line: what this session sent, whichever attempt it was,
+// is ours. Of a higher epoch, it ends the session. Nothing there, while our epoch is the highest, is no error.
+func (s *session) peek(ctx context.Context) (landed bool, err error) {
+	n := s.last + 1
+	c, err := s.read(ctx, n)
+	switch {
+	case isNotFound(err):
+		return false, s.stillHighest(ctx)
+	case err != nil:
+		return false, err
+	case c.Epoch > s.epoch:
+		return false, s.fencedBy(ctx, c)
+	case !s.mine(c):
+		return false, fmt.Errorf("target %q: commit %d of epoch %d by writer %s lies above the seal of epoch %d: %w",
+			s.target, n, c.Epoch, c.Writer.ID, s.epoch, repository.ErrCorrupt)
+	}
+	s.append(c)
+	return true, nil
+}
+
+// append takes a commit of ours as the new end of the line.
+func (s *session) append(c known) {
+	s.last, s.lastSum, s.unresolved = c.Number, c.sum, false
+	if c.Kind == repository.KindCheckpoint {
+		s.base, s.confirmed = &c, false
+	}
+}
+
+// described is what a commit says about a checkpoint.
+func described(m checkpoint.Manifest) repository.Checkpoint {
+	return repository.Checkpoint{
+		ID: m.ID, Step: m.Step, Created: m.Created, Incarnation: m.Incarnation,
+		Identity: repository.Identity{Kind: m.Kind, Fingerprint: m.Fingerprint}, History: pointOf(m).History,
+	}
+}
+
+func sources(m checkpoint.Manifest) []repository.Source {
+	files := make([]repository.Source, len(m.Files))
+	for i, f := range m.Files {
+		files[i] = repository.Source{Path: f.Path, Size: f.Size, Mode: f.Mode, Chunks: f.Chunks}
+	}
+	return files
+}

@@ -1,0 +1,137 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// The numbers of the retry law.
+const (
+	// RetryBudget is how long one call is repeated before its job fails: longer than the restarts and failovers that stores
+	// announce, shorter than a person's patience. The trigger starts a failed periodic job again later.
+	RetryBudget = 15 * time.Minute
+
+	backoffBase = 200 * time.Millisecond // the first wait is up to this
+	backoffMax  = 30 * time.Second       // no wait is longer, unless the store asks for it
+
+	callBase = 10 * time.Second // what any call may take: connection, signing, a slow store
+	callRate = 1 << 20          // bytes a second a transfer must reach, or its attempt is given up
+
+	// corruptAttempts bounds what is repeated after Corrupt: damage on the way heals at once or is no accident.
+	corruptAttempts = 3
+)
+
+// callDeadline is how long one attempt to move size bytes may take.
+func callDeadline(size int64) time.Duration {
+	return callBase + time.Duration(size)*time.Second/callRate
+}
+
+// retryable says whether the same call, made again, may succeed. attempt counts from 1.
+func retryable(code sdk.Code, attempt int) bool {
+	switch code {
+	case sdk.Internal, sdk.Throttled, sdk.Unavailable, sdk.PluginGone, sdk.PluginHung:
+		return true
+	case sdk.Cancelled:
+		return true // nobody here gave up, or the call would not be repeated: a plugin that drains says so
+	case sdk.Corrupt:
+		return attempt < corruptAttempts
+	default:
+		// NotFound and Exists are answers. The others stand until a person acts; the trigger's slower retry finds out.
+		return false
+	}
+}
+
+// backoff is the wait after the given failed attempt (from 1): anywhere between nothing and a bound that doubles ("full jitter": of many
+// hosts that fail together, few return together), but no less than the store asked for. jitter is in [0, 1).
+func backoff(attempt int, asked time.Duration, jitter float64) time.Duration {
+	bound := backoffMax
+	if shift := attempt - 1; shift < 16 {
+		bound = min(backoffMax, backoffBase<<shift)
+	}
+	return max(asked, time.Duration(jitter*float64(bound)))
+}
+
+// retryAfter is how long the store asked to be left alone, 0 when it did not.
+func retryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[*sdk.Error](err); ok {
+		return e.RetryAfter
+	}
+	return 0
+}
+
+// caller makes all calls to one target: in turn with the others, each with a deadline, repeated by code. Calls may be made from several
+// goroutines.
+type caller struct {
+	target string // its name, for errors
+	slots  *Limiter
+	budget time.Duration
+	now    func() time.Time
+	jitter func() float64
+	note   *tally
+}
+
+// do makes one call that moves size bytes. What it returns is the last attempt's error, with what is known about the others.
+func (c *caller) do(ctx context.Context, what string, size int64, call func(context.Context) error) error {
+	started := c.now()
+	for attempt := 1; ; attempt++ {
+		err := c.attempt(ctx, size, call)
+		c.note.called(attempt, err)
+		if err == nil {
+			return nil
+		}
+		code := sdk.CodeOf(err)
+		if ctx.Err() != nil || !retryable(code, attempt) {
+			return c.explain(what, attempt, err)
+		}
+		wait := backoff(attempt, retryAfter(err), c.jitter())
+		next := c.now().Add(wait)
+		if next.Sub(started) > c.budget {
+			return fmt.Errorf("gave up after %s: %w", next.Sub(started).Round(time.Second), c.explain(what, attempt, err))
+		}
+		c.note.waiting(c.explain(what, attempt, err), next)
+		if !pause(ctx, wait) {
+			return c.explain(what, attempt, err)
+		}
+	}
+}
+
+// attempt makes the call once, in a slot and under a deadline. A call that its own deadline ended is Unavailable, however it says so.
+func (c *caller) attempt(ctx context.Context, size int64, call func(context.Context) error) error {
+	slot, err := c.slots.acquire(ctx)
+	if err != nil {
+		return &sdk.Error{Code: sdk.Cancelled, Err: err}
+	}
+	limit := callDeadline(size)
+	callCtx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = call(callCtx)
+	if err != nil && callCtx.Err() != nil && ctx.Err() == nil {
+		err = &sdk.Error{Code: sdk.Unavailable, Err: fmt.Errorf("no answer within %s: %w", limit.Round(time.Second), err)}
+	}
+	c.slots.release(slot, err != nil && errors.Is(err, sdk.Throttled))
+	return err
+}
+
+// explain adds what only this layer knows: the target, the call and how often it was made.
+func (c *caller) explain(what string, attempt int, err error) error {
+	if attempt == 1 {
+		return fmt.Errorf("target %q: %s: %w", c.target, what, err)
+	}
+	return fmt.Errorf("target %q: %s (attempt %d): %w", c.target, what, attempt, err)
+}
+
+// pause waits; false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,291 @@
+package syncer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// phase is how far a session has come. It only moves forward; a call that fails leaves it where it is, and the next job goes on there.
+type phase uint8
+
+const (
+	unclaimed phase = iota // nothing written yet
+	claimed                // the epoch is ours; the line is not known yet
+	sealed                 // our seal stands; whether we still hold the epoch is not known yet
+	lined                  // our seal stands and closes the line; what it continues is not known yet
+	ready                  // may commit at last+1
+)
+
+// session is one writer's reign over a repository, from its claim to its fencing: one for each incarnation, unless the operator adopts. It
+// belongs to the worker's job. Its rules are those of the model ("AMENDED"); the fields are what the model calls EP, LAST, BREFS and UNRES.
+type session struct {
+	remote
+
+	target    string
+	writer    repository.Writer
+	host      string
+	writtenBy string
+	format    repository.Format // what FORMAT.json shall say if it does not exist
+	now       func() time.Time
+	codec     commitCodec
+	adopted   *adoption
+	wrong     mutants
+
+	phase      phase
+	hasFormat  bool              // FORMAT.json exists and is ours
+	looked     bool              // base is what the repository has
+	claiming   uint64            // epoch whose claim had no answer; 0 = none
+	epoch      uint64            // ours; 0 before the claim
+	last       uint64            // newest number of the line; the next commit is last+1
+	lastSum    repository.Digest // of commit last's stored bytes
+	base       *known            // newest checkpoint commit of the line; nil = none
+	unresolved bool              // a create of commit last+1 had no answer
+	confirmed  bool              // after base was created the next epoch was seen to be absent
+	fence      *FencedError      // set once, final
+	listed     []uint64          // commit numbers, ascending, as last listed
+	cache      map[uint64]known  // commits read while the session opens
+}
+
+// known is a commit that was read, or created by this session.
+type known struct {
+	*repository.Commit
+
+	sum repository.Digest // of its stored bytes
+}
+
+// commitCodec is repository.EncodeCommit and DecodeCommit; the model test, whose ten thousand stories would spend nearly all their time
+// compressing, has a plainer one.
+type commitCodec struct {
+	encode func(*repository.Commit) ([]byte, error)
+	decode func(number uint64, stored []byte) (*repository.Commit, error)
+}
+
+// mutants are wrong protocols. Only the model test sets them, to show that it would notice.
+type mutants struct {
+	noSeal            bool // continue behind the head without a seal
+	listBeforeClaim   bool // trust the listing of the look
+	tellEarly         bool // tell success before the epoch is looked at again
+	conflictIsSuccess bool // a taken number is taken for our own commit
+	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
+}
+
+// look reads, and writes nothing: is this our repository, and which checkpoint commit is the newest? nil = none was ever made.
+func (s *session) look(ctx context.Context) (*known, error) {
+	numbers, err := s.numbers(ctx, repository.CommitPrefix(s.prefix), repository.ParseCommitKey)
+	if err != nil {
+		return nil, err
+	}
+	// In this order: whoever created a commit created FORMAT.json before it.
+	if err := s.checkFormat(ctx); err != nil {
+		return nil, err
+	}
+	if !s.hasFormat && len(numbers) > 0 {
+		return nil, fmt.Errorf("target %q holds %d commits below %q but no FORMAT.json: %w: restore that object or use another prefix",
+			s.target, len(numbers), s.prefix, repository.ErrCorrupt)
+	}
+	s.listed = numbers
+	return s.newestCheckpoint(ctx)
+}
+
+// newestCheckpoint walks down the listed commits to the newest that is a checkpoint. The newest is never retired, so only a takeover
+// makes one vanish that is above it.
+func (s *session) newestCheckpoint(ctx context.Context) (*known, error) {
+	for i := len(s.listed) - 1; i >= 0; i-- {
+		c, err := s.read(ctx, s.listed[i])
+		if err != nil {
+			return nil, err
+		}
+		if c.Kind == repository.KindCheckpoint {
+			return &c, nil
+		}
+	}
+	return nil, nil
+}
+
+// read gives commit n, from the cache where this opening has read it already: a commit never changes.
+func (s *session) read(ctx context.Context, n uint64) (known, error) {
+	if c, ok := s.cache[n]; ok {
+		return c, nil
+	}
+	data, err := s.get(ctx, repository.CommitKey(s.prefix, n), repository.MaxCommit)
+	if err != nil {
+		return known{}, err
+	}
+	c, err := s.codec.decode(n, data)
+	if err != nil {
+		return known{}, fmt.Errorf("target %q: %w", s.target, err)
+	}
+	k := known{Commit: c, sum: repository.Sum(data)}
+	if s.cache != nil {
+		s.cache[n] = k
+	}
+	return k, nil
+}
+
+// checkFormat reads FORMAT.json, if it exists. One of another pipeline, or of a format that is not known here, is an error.
+func (s *session) checkFormat(ctx context.Context) error {
+	data, err := s.get(ctx, repository.FormatKey(s.prefix), repository.MaxSmall)
+	switch {
+	case isNotFound(err):
+		s.hasFormat = false
+		return nil
+	case err != nil:
+		return err
+	}
+	f, err := repository.DecodeFormat(data)
+	if err != nil {
+		return fmt.Errorf("target %q: %w", s.target, err)
+	}
+	if f.PipelineID != s.format.PipelineID {
+		return &OwnedError{
+			Target: s.target, Prefix: s.prefix, Pipeline: s.format.PipelineID, Name: s.format.PipelineName,
+			Owner: f.PipelineID, OwnerName: f.PipelineName,
+		}
+	}
+	s.hasFormat = true
+	return nil
+}
+
+// admits says whether our state may follow base: base lies on its history, or the operator has said so of this very commit.
+func (s *session) admits(base *known, m checkpoint.Manifest) error {
+	if base == nil || base.Checkpoint.ID == m.ID {
+		return nil
+	}
+	if s.adopted != nil && s.adopted.Commit == base.Number && s.adopted.SHA256 == base.sum {
+		return nil
+	}
+	ours, theirs := pointOf(m), repository.Point{History: base.Checkpoint.History, Step: base.Checkpoint.Step}
+	rel := repository.Relate(ours, theirs)
+	if rel.OnHistory {
+		return nil
+	}
+	return &HeldError{
+		Target: s.target, Commit: base.Number, CommitStep: base.Checkpoint.Step, Step: m.Step, Fork: rel.Fork, Behind: rel.Diverged,
+	}
+}
+
+// follows says whether m may follow our own last commit: not if that holds a later state of the same line.
+func (s *session) follows(m checkpoint.Manifest) error {
+	if s.base != nil && s.mine(*s.base) && s.base.Checkpoint.Step > m.Step {
+		ours := repository.Point{History: s.base.Checkpoint.History, Step: s.base.Checkpoint.Step}
+		if repository.Relate(ours, pointOf(m)).OnHistory {
+			return fmt.Errorf("target %q: checkpoint %s (step %d): %w: commit %d (step %d)",
+				s.target, m.ID, m.Step, ErrSuperseded, s.base.Number, s.base.Checkpoint.Step)
+		}
+	}
+	return s.admits(s.base, m)
+}
+
+// open brings the session to ready for checkpoint m: it looks, and only when our state may follow what is there does it claim.
+func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
+	if s.phase == ready {
+		return s.follows(m)
+	}
+	s.cache = map[uint64]known{}
+	defer func() { s.cache = nil }()
+	if s.phase == unclaimed {
+		newest, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.admits(newest, m); err != nil {
+			return err
+		}
+		s.base, s.confirmed, s.looked = newest, true, true
+		if s.holds(m) {
+			return nil // an earlier incarnation committed it: nothing to claim for
+		}
+	}
+	if err := s.reign(ctx); err != nil {
+		return err
+	}
+	return s.admits(s.base, m) // a commit may have come between the look and the seal
+}
+
+// reign takes the steps from the claim to ready that are still to be taken.
+func (s *session) reign(ctx context.Context) error {
+	steps := [...]func(context.Context) error{unclaimed: s.claim, claimed: s.seal, sealed: s.hold, lined: s.settle}
+	for s.phase < ready {
+		if err := steps[s.phase](ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold looks whether the epoch is still ours after the seal was created.
+func (s *session) hold(ctx context.Context) error {
+	if err := s.stillHighest(ctx); err != nil {
+		return err
+	}
+	s.phase = lined
+	return nil
+}
+
+// settle finds the commit that this reign continues from: the newest checkpoint below the seal.
+func (s *session) settle(ctx context.Context) error {
+	base, err := s.newestCheckpoint(ctx)
+	if err != nil {
+		return s.vanished(ctx, err)
+	}
+	s.base, s.confirmed, s.listed = base, true, nil
+	s.phase = ready
+	return nil
+}
+
+// vanished explains a listed commit that is not there any more: a takeover has retired it, or something is wrong.
+func (s *session) vanished(ctx context.Context, err error) error {
+	if !isNotFound(err) {
+		return err
+	}
+	if held := s.stillHighest(ctx); held != nil {
+		return held
+	}
+	return fmt.Errorf("a listed commit is gone and nobody has taken over: %w: %w", repository.ErrCorrupt, err)
+}
+
+// stillHighest proves that no epoch above ours exists. Anything but a proven absence is an error: what cannot be known is not ours.
+func (s *session) stillHighest(ctx context.Context) error {
+	data, err := s.get(ctx, repository.EpochKey(s.prefix, s.epoch+1), repository.MaxSmall)
+	switch {
+	case isNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look whether epoch %d is still the highest: %w", s.epoch, err)
+	}
+	return s.fenced(s.epoch+1, data)
+}
+
+// fenced ends the session. data is the epoch object of the one that took over; when it cannot be read the number alone is told.
+func (s *session) fenced(epoch uint64, data []byte) error {
+	by, err := repository.DecodeEpoch(epoch, data)
+	if err != nil {
+		by = repository.Epoch{Number: epoch}
+	}
+	s.fence = &FencedError{Target: s.target, Epoch: s.epoch, By: by}
+	return s.fence
+}
+
+// fencedBy ends the session because of a commit of a higher epoch.
+func (s *session) fencedBy(ctx context.Context, c known) error {
+	data, err := s.get(ctx, repository.EpochKey(s.prefix, c.Epoch), repository.MaxSmall)
+	if err != nil {
+		data = nil // the commit alone is proof; who it was stays unknown
+	}
+	return s.fenced(c.Epoch, data)
+}
+
+// mine says whether a commit was made by this session.
+func (s *session) mine(c known) bool { return c.Writer == s.writer && c.Epoch == s.epoch }
+
+func pointOf(m checkpoint.Manifest) repository.Point {
+	p := repository.Point{History: make(repository.History, len(m.History)), Step: m.Step}
+	for i, r := range m.History {
+		p.History[i] = repository.Reign(r)
+	}
+	return p
+}

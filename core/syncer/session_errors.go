@@ -1,0 +1,89 @@
+package syncer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// ErrUnresolved is in the chain of a job's error when the store never answered whether the commit exists. It may exist already, or
+// come to exist still; the next job looks before it does anything else.
+var ErrUnresolved = errors.New("the outcome is not known")
+
+// ErrSuperseded is in the chain of a job's error when a newer state of the same line is committed already: committing an older one on
+// top would make readers go back.
+var ErrSuperseded = errors.New("a newer checkpoint is committed already")
+
+// FencedError says that another writer holds the repository. This one has stopped, for good: only adopt or a new start claims again.
+type FencedError struct {
+	Target string
+	Epoch  uint64           // ours
+	By     repository.Epoch // theirs; only Number is set when the epoch object could not be read
+}
+
+func (e *FencedError) Error() string {
+	var who strings.Builder
+	if e.By.Host != "" {
+		fmt.Fprintf(&who, " by host %q (incarnation %s) at %s", e.By.Host, e.By.Writer.Incarnation, e.By.Started.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("target %q: fenced: epoch %d was claimed%s, ours was %d; this host has stopped pushing there: "+
+		"let one of the two hosts run, and adopt the target on it if its state shall prevail", e.Target, e.By.Number, who.String(), e.Epoch)
+}
+
+// HeldError says that the newest commit is not on the history of our state. Nothing was claimed and nothing is pushed until the operator
+// adopts the target, or restores from it.
+type HeldError struct {
+	Target     string
+	Commit     uint64 // the newest checkpoint commit
+	CommitStep uint64 // its step
+	Step       uint64 // ours
+	Fork       uint64 // the last step that both histories share; 0 = none
+	Behind     uint64 // steps of theirs that ours never passed through
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("target %q: held: commit %d there (step %d) is not on the history of our state (step %d): "+
+		"%d of its steps, those after step %d, are not in ours; restore from it, or run `cairn pipeline adopt` to continue with our state",
+		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork)
+}
+
+// OwnedError refuses a repository that belongs to another pipeline. Nothing was written.
+type OwnedError struct {
+	Target, Prefix  string
+	Pipeline, Owner uuid.UUID
+	Name, OwnerName string // OwnerName is what the owner was called when it made the repository
+}
+
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("target %q: the repository below %q is owned by pipeline %s (%q when it was created); this is pipeline %s (%q): "+
+		"give it another prefix", e.Target, e.Prefix, e.Owner, e.OwnerName, e.Pipeline, e.Name)
+}
+
+// RefusedError says that a target cannot be used safely.
+type RefusedError struct {
+	Target string
+	Reason string
+	Err    error
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("target %q cannot be used: %s: %v", e.Target, e.Reason, e.Err)
+}
+
+// Unwrap gives the store's error.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// unanswered marks the error of a create that may have happened, or may happen still.
+func unanswered(err error) error {
+	switch sdk.CodeOf(err) {
+	case sdk.PermissionDenied, sdk.Unauthenticated, sdk.InvalidConfig, sdk.NoSpace, sdk.Unsupported, sdk.Corrupt:
+		return err // the store refused: that is an answer
+	}
+	return fmt.Errorf("%w: %w", ErrUnresolved, err)
+}

@@ -1,0 +1,63 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// listSize is the volume a listing's deadline is reckoned with: 100,000 keys in pages of 1,000 need about ten seconds on S3.
+const listSize = 64 << 20
+
+// remote is the repository's objects as a session sees them: small ones read whole, everything created once, each call through the caller.
+type remote struct {
+	calls  *caller
+	store  sdk.Target
+	prefix string
+}
+
+// get reads a small object.
+func (r remote) get(ctx context.Context, key string, limit int64) (data []byte, err error) {
+	err = r.calls.do(ctx, "read "+key, limit, func(ctx context.Context) (err error) {
+		data, err = readObject(ctx, r.store, key, limit)
+		return err
+	})
+	return data, err
+}
+
+// create stores an object that must not exist yet. Exists may be the echo of an own attempt whose answer was lost: the caller reads it back.
+func (r remote) create(ctx context.Context, key string, class sdk.Class, body sdk.Body) error {
+	err := r.calls.do(ctx, "create "+key, body.Size(), func(ctx context.Context) error {
+		_, err := r.store.Put(ctx, sdk.PutRequest{Key: key, Body: body, IfAbsent: true, Class: class})
+		return err
+	})
+	switch {
+	case err == nil:
+		r.calls.note.stored(body.Size())
+	case errors.Is(err, sdk.Unsupported):
+		return &RefusedError{
+			Target: r.calls.target, Err: err,
+			Reason: "it cannot create an object only if that is absent, so two writers could overwrite each other",
+		}
+	}
+	return err
+}
+
+// numbers lists the numbers of the keys below a folder, ascending. Keys that are none of ours are passed over.
+func (r remote) numbers(ctx context.Context, folder string, parse func(prefix, key string) (uint64, error)) ([]uint64, error) {
+	var found []uint64
+	err := r.calls.do(ctx, "list "+folder, listSize, func(ctx context.Context) error {
+		found = found[:0]
+		for obj, err := range r.store.List(ctx, sdk.ListRequest{Prefix: folder}) {
+			if err != nil {
+				return err
+			}
+			if n, err := parse(r.prefix, obj.Key); err == nil {
+				found = append(found, n)
+			}
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,76 @@
+package syncer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// Condition is what a worker can do at the moment.
+type Condition string
+
+// The conditions.
+const (
+	Ready   Condition = "ready"
+	Pushing Condition = "pushing"
+	Held    Condition = "held"    // the target's history is not ours; adopt is the way on
+	Fenced  Condition = "fenced"  // another writer has taken over; this one has stopped
+	Refused Condition = "refused" // this target cannot be used as it is; every job looks again
+)
+
+// Status is what a worker knows about its target: a value, safe to keep. Nothing in it is told before the commit exists and was confirmed.
+type Status struct {
+	Target    string    `json:"target"`
+	Prefix    string    `json:"prefix"`
+	Condition Condition `json:"condition"`
+	Reason    string    `json:"reason,omitempty"` // of a condition that is not ready, in words for an operator
+	Behind    uint64    `json:"behind,omitempty"` // held: steps of the target's history that ours never passed through
+	Epoch     uint64    `json:"epoch,omitempty"`  // ours, once claimed
+	Head      uint64    `json:"head,omitempty"`   // newest commit number known, once listed
+
+	Committed  *CommitRef `json:"committed,omitempty"`
+	Success    uuid.UUID  `json:"success"`     // last id committed by a requested job; Nil = none
+	Periodic   uuid.UUID  `json:"periodic"`    // last id committed by a periodic job; Nil = none
+	PeriodicAt time.Time  `json:"periodic_at"` // when that job ended, else the first start of this sync block
+
+	Failure         *Failure  `json:"failure,omitempty"`
+	PeriodicFailure *Failure  `json:"periodic_failure,omitempty"`
+	FailedAt        time.Time `json:"failed_at,omitzero"`
+	Failures        int       `json:"failures"` // periodic jobs failed in a row
+
+	TakenBy *repository.Epoch `json:"taken_by,omitempty"` // fenced: who holds the repository
+	Running *JobRecord        `json:"running,omitempty"`
+	Jobs    []JobRecord       `json:"jobs"` // finished ones, newest last
+
+	// Trouble is what went wrong with the worker's own records: a damaged state file, a full disk. Pushes go on.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+// Status answers at any time, also while a job runs. It makes no call to the store.
+func (w *Worker) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := Status{
+		Target: w.cfg.Target, Prefix: w.cfg.Prefix,
+		Condition: w.condition, Reason: w.reason, Behind: w.behind, Epoch: w.epoch, Head: w.head, TakenBy: w.takenBy,
+		Committed: w.state.Committed, Success: w.state.Success, Periodic: w.state.Periodic, PeriodicAt: w.state.PeriodicAt,
+		Failure: w.state.Failure, PeriodicFailure: w.state.PeriodicFailure, FailedAt: w.state.FailedAt, Failures: w.state.Failures,
+		Trouble: w.trouble,
+	}
+	if s.PeriodicAt.IsZero() {
+		s.PeriodicAt = w.state.FirstSeen
+	}
+	s.Jobs = slices.Clone(w.state.Jobs)
+	if w.running != nil {
+		rec := w.running.snapshot()
+		s.Running = &rec
+		s.Jobs = slices.DeleteFunc(s.Jobs, func(r JobRecord) bool { return r.ID == rec.ID })
+		if s.Condition == Ready {
+			s.Condition = Pushing
+		}
+	}
+	return s
+}

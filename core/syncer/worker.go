@@ -1,0 +1,299 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// Config is one sync block: a pipeline and the target its checkpoints go to.
+type Config struct {
+	Target string // the target's name
+	Prefix string // of the repository on it, see repository.CheckPrefix
+	Store  Store
+
+	Pipeline     uuid.UUID
+	PipelineName string
+	Writer       repository.Writer // of this storage path, in this run of the host
+	Host         string            // the machine's name, for whoever is fenced by us
+	WrittenBy    string            // the version, as "cairn 0.1.0"
+
+	Local     *checkpoint.Store
+	Spool     *Spool
+	StateFile string   // checkpoint.Dir.SyncFile
+	Slots     *Limiter // shared by all workers of one target; nil = a limiter of its own with DefaultConcurrency
+
+	RetryBudget time.Duration    // how long one call is repeated; 0 = RetryBudget
+	Now         func() time.Time // required
+	Jitter      func() float64   // in [0, 1), for the backoff; nil = math/rand
+	Log         hclog.Logger     // nil = none
+}
+
+// Worker pushes one pipeline's checkpoints to one target, one job at a time. All methods may be called from any goroutine; they start
+// none that outlives them.
+type Worker struct {
+	cfg    Config
+	source source
+	memory memory
+	packs  *packer
+	turn   chan struct{} // holds one token: whoever has it runs a job, and owns session and calls
+	calls  *caller
+
+	session *session
+
+	mu        sync.Mutex // guards what Status shows, below
+	state     *state
+	running   *tally // nil = no job
+	condition Condition
+	reason    string
+	behind    uint64
+	epoch     uint64
+	head      uint64
+	takenBy   *repository.Epoch
+	trouble   string
+}
+
+// Open makes the worker and reads what it remembers of earlier runs. It makes no call to the store: a target that is down does not keep
+// a host from starting. A damaged state file is set aside and told in Status.Trouble.
+func Open(cfg Config) (*Worker, error) {
+	return open(cfg, localSource{cfg.Local}, stateFile(cfg.StateFile))
+}
+
+func open(cfg Config, src source, m memory) (*Worker, error) {
+	if err := repository.CheckPrefix(cfg.Prefix); err != nil {
+		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
+	}
+	codec, err := newChunkCodec()
+	if err != nil {
+		return nil, err
+	}
+	cfg = withDefaults(cfg)
+	w := &Worker{
+		cfg: cfg, source: src, memory: m, packs: &packer{spool: cfg.Spool, codec: codec}, turn: make(chan struct{}, 1), condition: Ready,
+	}
+	w.calls = &caller{target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter}
+	w.session = w.newSession()
+	fresh := state{Target: cfg.Target, Prefix: cfg.Prefix, Pipeline: cfg.Pipeline, FirstSeen: cfg.Now().UTC()}
+	if w.state, w.trouble, err = recall(m, fresh); err != nil {
+		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
+	}
+	if w.trouble != "" {
+		cfg.Log.Warn("sync state was damaged", "target", cfg.Target, "reason", w.trouble)
+	}
+	w.session.adopted = w.state.Adopted
+	if err := w.save(); err != nil {
+		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
+	}
+	return w, nil
+}
+
+func withDefaults(cfg Config) Config {
+	if cfg.Slots == nil {
+		cfg.Slots = NewLimiter(DefaultConcurrency)
+	}
+	if cfg.RetryBudget == 0 {
+		cfg.RetryBudget = RetryBudget
+	}
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
+	if cfg.Log == nil {
+		cfg.Log = hclog.NewNullLogger()
+	}
+	return cfg
+}
+
+func (w *Worker) newSession() *session {
+	return &session{
+		remote: remote{calls: w.calls, store: w.cfg.Store, prefix: w.cfg.Prefix},
+		target: w.cfg.Target, writer: w.cfg.Writer, host: w.cfg.Host, writtenBy: w.cfg.WrittenBy, now: w.cfg.Now,
+		codec: commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit},
+		format: repository.Format{
+			PipelineID: w.cfg.Pipeline, PipelineName: w.cfg.PipelineName, WrittenBy: w.cfg.WrittenBy,
+		},
+	}
+}
+
+// Push runs one job and returns when it has ended: nil = the checkpoint is committed on the target, and that was confirmed. It waits
+// while another job runs. The checkpoint is pinned while it is pushed; checkpoint.ErrNone when it is not there. The other errors to ask for
+// are *FencedError, *HeldError, *OwnedError, *RefusedError, ErrUnresolved, ErrSuperseded and the codes of sdk.
+func (w *Worker) Push(ctx context.Context, job Job) error {
+	if err := w.take(ctx); err != nil {
+		return err
+	}
+	defer w.release()
+	tally := w.begin(job)
+	err := w.push(ctx, job)
+	w.end(ctx, tally, err)
+	return err
+}
+
+func (w *Worker) push(ctx context.Context, job Job) (err error) {
+	defer recovered(&err)
+	p, err := w.source.pin(job.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("push checkpoint %s: %w", job.Checkpoint, err)
+	}
+	defer p.Release()
+	return w.session.push(ctx, p, w.packs)
+}
+
+// Adopt is the operator's word that this pipeline's state shall continue the repository, whatever lies there: it releases a held target and
+// restarts a fenced session. It only looks; the next push claims. Should another commit come before that push, the target is held again.
+func (w *Worker) Adopt(ctx context.Context) error {
+	if err := w.take(ctx); err != nil {
+		return err
+	}
+	defer w.release()
+	w.calls.note = newTally(w.cfg.Now, JobRecord{})
+	fresh := w.newSession()
+	newest, err := fresh.look(ctx)
+	if err != nil {
+		return fmt.Errorf("adopt: %w", err)
+	}
+	var word *adoption
+	if newest != nil {
+		word = &adoption{Commit: newest.Number, SHA256: newest.sum}
+	}
+	if w.session.fence != nil || w.session.phase == unclaimed {
+		w.session = fresh
+	}
+	w.session.adopted = word
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Adopted = word
+	w.condition, w.reason, w.behind, w.takenBy = Ready, "", 0, nil
+	w.epoch = w.session.epoch
+	w.cfg.Log.Info("target adopted", "target", w.cfg.Target, "commit", w.state.adoptedCommit())
+	return w.saveLocked()
+}
+
+// take waits for the worker's turn.
+func (w *Worker) take(ctx context.Context) error {
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("target %q: wait for the running job: %w", w.cfg.Target, ctx.Err())
+	}
+}
+
+func (w *Worker) release() { <-w.turn }
+
+// begin opens the job's record.
+func (w *Worker) begin(job Job) *tally {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rec := w.state.begin(job, w.cfg.Now().UTC())
+	w.state.keep(rec)
+	w.running = newTally(w.cfg.Now, rec)
+	w.calls.note = w.running
+	w.note(w.saveLocked())
+	return w.running
+}
+
+// end closes it: what the job has shown becomes status, then it is saved. Success reaches both only here.
+func (w *Worker) end(ctx context.Context, t *tally, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = nil
+	s := w.session
+	w.epoch, w.head = s.epoch, s.last
+	w.condition, w.reason, w.behind, w.takenBy = conditionAfter(err)
+	var number uint64
+	if err == nil {
+		number = s.base.Number
+	}
+	rec := t.finish(stateAfter(ctx, err), number, err)
+	if s.looked && s.confirmed {
+		w.state.committed(s.base, rec.Finished)
+	}
+	if err == nil {
+		w.state.succeeded(rec)
+	} else {
+		w.state.failed(rec)
+	}
+	w.state.keep(rec)
+	w.log(rec)
+	w.note(w.saveLocked())
+}
+
+// conditionAfter is what an ended job says about the target.
+func conditionAfter(err error) (c Condition, reason string, behind uint64, takenBy *repository.Epoch) {
+	if fenced, ok := errors.AsType[*FencedError](err); ok {
+		return Fenced, err.Error(), 0, &fenced.By
+	}
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		return Held, err.Error(), held.Behind, nil
+	}
+	_, owned := errors.AsType[*OwnedError](err)
+	_, refused := errors.AsType[*RefusedError](err)
+	_, unsupported := errors.AsType[*repository.UnsupportedError](err)
+	if owned || refused || unsupported || errors.Is(err, repository.ErrCorrupt) {
+		return Refused, err.Error(), 0, nil
+	}
+	return Ready, "", 0, nil
+}
+
+// stateAfter is how a job ended.
+func stateAfter(ctx context.Context, err error) JobState {
+	switch c, _, _, _ := conditionAfter(err); {
+	case err == nil:
+		return JobSucceeded
+	case c == Fenced:
+		return JobFenced
+	case c == Held:
+		return JobHeld
+	case ctx.Err() != nil:
+		return JobCancelled
+	case errors.Is(err, ErrUnresolved):
+		return JobUnresolved
+	}
+	return JobFailed
+}
+
+func (w *Worker) log(rec JobRecord) {
+	keys := []any{
+		"target", w.cfg.Target, "checkpoint", rec.Checkpoint, "trigger", rec.Trigger, "took", rec.Finished.Sub(rec.Started),
+		"bytes", rec.Bytes, "objects", rec.Objects, "requests", rec.Requests,
+	}
+	if rec.State == JobSucceeded {
+		w.cfg.Log.Info("checkpoint pushed", append(keys, "commit", rec.Commit)...)
+		return
+	}
+	w.cfg.Log.Warn("push ended", append(keys, "state", rec.State, "error", rec.Error)...)
+}
+
+func (w *Worker) save() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.saveLocked()
+}
+
+func (w *Worker) saveLocked() error {
+	data, err := encodeState(w.state)
+	if err != nil {
+		return err
+	}
+	if err := w.memory.save(data); err != nil {
+		return fmt.Errorf("save sync state: %w", err)
+	}
+	return nil
+}
+
+// note keeps trouble with the worker's own file from failing a push: the repository is what counts, and it is looked at after a restart.
+func (w *Worker) note(err error) {
+	if err != nil {
+		w.trouble = err.Error()
+		w.cfg.Log.Error("sync state not saved", "target", w.cfg.Target, "error", err)
+	}
+}
