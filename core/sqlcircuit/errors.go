@@ -1,0 +1,43 @@
+package sqlcircuit
+
+import (
+	"errors"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// What Ingest, Position, Query and Open answer; the HTTP API turns each into a status.
+var (
+	ErrUnknownInput = errors.New("there is no http input of this name")             // 404
+	ErrTooLarge     = errors.New("the batch is too large; send it in smaller ones") // 413
+	ErrFull         = errors.New("the input is full; send the batch again later")   // 429
+	ErrBadFormat    = errors.New("the batch cannot be read")                        // 400
+	ErrNotRunning   = errors.New("the circuit is not running")                      // 503
+	ErrInputStopped = errors.New("the input has stopped")                           // 503
+	ErrBadQuery     = errors.New("the query is refused")                            // 400
+	ErrQueryTime    = errors.New("the query took longer than a query may")          // 504
+
+	// ErrFingerprint is what Open and Restore answer for a state of another schema or of other inputs.
+	ErrFingerprint = errors.New("the state belongs to another schema or to other input names")
+)
+
+// refuses says that SQLite's answer concerns the record, not the database: a constraint, malformed JSON, RAISE, a type, a size. A full
+// disk, an I/O error, corruption, an interrupt end the step instead.
+func refuses(err error) bool {
+	var e *sqliteError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.code & 0xff {
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_RANGE,
+		sqlite3.SQLITE_ABORT, sqlite3.SQLITE_AUTH:
+		return true
+	}
+	return false
+}
+
+// damages says that SQLite's answer means that the file is no usable database.
+func damages(err error) bool {
+	var e *sqliteError
+	return errors.As(err, &e) && (e.code&0xff == sqlite3.SQLITE_NOTADB || e.code&0xff == sqlite3.SQLITE_CORRUPT)
+}
