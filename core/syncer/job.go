@@ -1,10 +1,13 @@
 package syncer
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // Trigger says who asked for a job.
@@ -82,7 +85,7 @@ func (t *tally) called(attempt int, err error) {
 func (t *tally) waiting(err error, next time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rec.Error, t.rec.Next = err.Error(), next
+	t.rec.Error, t.rec.Next = explained(err), next
 }
 
 // stored counts an object that the store has taken.
@@ -108,7 +111,15 @@ func (t *tally) finish(state JobState, commit uint64, err error) JobRecord {
 	rec.State, rec.Commit, rec.Finished = state, commit, t.now()
 	rec.Error, rec.Next, rec.StuckSince = "", time.Time{}, time.Time{}
 	if err != nil {
-		rec.Error = err.Error()
+		rec.Error = explained(err)
 	}
 	return rec
+}
+
+// explained is an error as a person reads it in status: with what the store's side says can be done about it.
+func explained(err error) string {
+	if e, ok := errors.AsType[*sdk.Error](err); ok && e.Hint != "" {
+		return err.Error() + ": " + e.Hint
+	}
+	return err.Error()
 }

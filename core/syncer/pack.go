@@ -167,9 +167,17 @@ func (k *packer) body(ctx context.Context, text []byte) (body sdk.Body, done fun
 	return sdk.FileBody(file.File, 0, int64(len(text)), sdk.SumsOf(text)), done, nil
 }
 
-// recovered turns a panic into the job's error.
+// panicError is a panic that became its job's error. The stack goes to the log only.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// recovered turns a panic into an error. It is deferred.
 func recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		*err = &panicError{value: p, stack: debug.Stack()}
 	}
 }

@@ -112,7 +112,7 @@ func (c *caller) attempt(ctx context.Context, size int64, call func(context.Cont
 	if err != nil && callCtx.Err() != nil && ctx.Err() == nil {
 		err = &sdk.Error{Code: sdk.Unavailable, Err: fmt.Errorf("no answer within %s: %w", limit.Round(time.Second), err)}
 	}
-	c.slots.release(slot, err != nil && errors.Is(err, sdk.Throttled))
+	c.slots.release(slot, err)
 	return err
 }
 

@@ -2,8 +2,11 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
+
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // DefaultConcurrency is how many calls of one target are in flight at most: enough to hide 75 ms of latency behind packs of 16 MiB, few
@@ -80,16 +83,16 @@ func (l *Limiter) leave(turn chan struct{}) {
 	l.admit()
 }
 
-// release ends a call. Of all calls that were in flight when the store began to throttle, one halves the bound.
-func (l *Limiter) release(s slot, throttled bool) {
+// release ends a call that returned err. Of all calls that were in flight when the store began to throttle, one halves the bound.
+func (l *Limiter) release(s slot, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case throttled && s.cuts == l.cuts:
+	case err == nil:
+		l.bound = min(l.ceiling, l.bound+1/l.bound)
+	case errors.Is(err, sdk.Throttled) && s.cuts == l.cuts:
 		l.cuts++
 		l.bound = max(1, l.bound/2)
-	case !throttled:
-		l.bound = min(l.ceiling, l.bound+1/l.bound)
 	}
 	l.inUse--
 	l.admit()

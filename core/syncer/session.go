@@ -9,6 +9,9 @@ import (
 	"github.com/cairnsync/cairn/core/repository"
 )
 
+// looks bounds how often a look begins again because what it listed was retired: each time the repository has a newer commit.
+const looks = 8
+
 // phase is how far a session has come. It only moves forward; a call that fails leaves it where it is, and the next job goes on there.
 type phase uint8
 
@@ -73,8 +76,18 @@ type mutants struct {
 	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
 }
 
-// look reads, and writes nothing: is this our repository, and which checkpoint commit is the newest? nil = none was ever made.
-func (s *session) look(ctx context.Context) (*known, error) {
+// look reads, and writes nothing: is this our repository, and which checkpoint commit is the newest? nil = none was ever made. While another
+// writer holds the epoch, its retention may take a commit that was just listed: then it looks again.
+func (s *session) look(ctx context.Context) (newest *known, err error) {
+	for range looks {
+		if newest, err = s.lookOnce(ctx); !isNotFound(err) {
+			break
+		}
+	}
+	return newest, err
+}
+
+func (s *session) lookOnce(ctx context.Context) (*known, error) {
 	numbers, err := s.numbers(ctx, repository.CommitPrefix(s.prefix), repository.ParseCommitKey)
 	if err != nil {
 		return nil, err
@@ -237,7 +250,8 @@ func (s *session) settle(ctx context.Context) error {
 	return nil
 }
 
-// vanished explains a listed commit that is not there any more: a takeover has retired it, or something is wrong.
+// vanished explains a listed commit that is not there any more: after a takeover it was retired, and this session is over; otherwise the
+// next job lists again.
 func (s *session) vanished(ctx context.Context, err error) error {
 	if !isNotFound(err) {
 		return err
@@ -245,7 +259,7 @@ func (s *session) vanished(ctx context.Context, err error) error {
 	if held := s.stillHighest(ctx); held != nil {
 		return held
 	}
-	return fmt.Errorf("a listed commit is gone and nobody has taken over: %w: %w", repository.ErrCorrupt, err)
+	return fmt.Errorf("a listed commit is gone and nobody has taken over: %w", err)
 }
 
 // stillHighest proves that no epoch above ours exists. Anything but a proven absence is an error: what cannot be known is not ours.

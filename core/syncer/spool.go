@@ -165,10 +165,19 @@ func emptySpool(dir string) error {
 // spoolError names a full spool disk as what it is; other errors are the machine's and stay as they are.
 func spoolError(op string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return &sdk.Error{
-			Code: sdk.NoSpace, Op: op, Err: err,
-			Hint: "the disk of spool_dir is full: free some space or point host.spool_dir at a larger one",
-		}
+		return &spoolFullError{op: op, err: err}
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }
+
+// spoolFullError has the code sdk.NoSpace, and says that it is not the store that is full.
+type spoolFullError struct {
+	op  string
+	err error
+}
+
+func (e *spoolFullError) Error() string {
+	return fmt.Sprintf("%s: %v: the disk of spool_dir is full: free some space, or point host.spool_dir at a larger one", e.op, e.err)
+}
+
+func (e *spoolFullError) Unwrap() []error { return []error{sdk.NoSpace, e.err} }

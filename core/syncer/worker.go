@@ -208,7 +208,9 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 	w.running = nil
 	s := w.session
 	w.epoch, w.head = s.epoch, s.last
-	w.condition, w.reason, w.behind, w.takenBy = conditionAfter(err)
+	if c, reason, behind, takenBy := conditionAfter(err); err == nil || c != Ready {
+		w.condition, w.reason, w.behind, w.takenBy = c, reason, behind, takenBy
+	} // a call that failed says nothing new about a target that was held or refused before
 	var number uint64
 	if err == nil {
 		number = s.base.Number
@@ -223,7 +225,10 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 		w.state.failed(rec)
 	}
 	w.state.keep(rec)
-	w.log(rec)
+	w.log(rec, err)
+	if err == nil {
+		w.trouble = "" // the repository was seen, so nothing that was lost is missing any more
+	}
 	w.note(w.saveLocked())
 }
 
@@ -261,7 +266,7 @@ func stateAfter(ctx context.Context, err error) JobState {
 	return JobFailed
 }
 
-func (w *Worker) log(rec JobRecord) {
+func (w *Worker) log(rec JobRecord, err error) {
 	keys := []any{
 		"target", w.cfg.Target, "checkpoint", rec.Checkpoint, "trigger", rec.Trigger, "took", rec.Finished.Sub(rec.Started),
 		"bytes", rec.Bytes, "objects", rec.Objects, "requests", rec.Requests,
@@ -270,7 +275,11 @@ func (w *Worker) log(rec JobRecord) {
 		w.cfg.Log.Info("checkpoint pushed", append(keys, "commit", rec.Commit)...)
 		return
 	}
-	w.cfg.Log.Warn("push ended", append(keys, "state", rec.State, "error", rec.Error)...)
+	keys = append(keys, "state", rec.State, "error", rec.Error)
+	if p, ok := errors.AsType[*panicError](err); ok {
+		keys = append(keys, "stack", string(p.stack))
+	}
+	w.cfg.Log.Warn("push ended", keys...)
 }
 
 func (w *Worker) save() error {
