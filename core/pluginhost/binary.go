@@ -1,0 +1,150 @@
+package pluginhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// image is the private copy of a plugin's file, the one that is executed. The sum is that of the bytes as they were written to the copy:
+// replacing or rewriting the original after any check changes nothing.
+type image struct {
+	path   string
+	sha256 [32]byte
+}
+
+// copyImage copies the file of spec into dir and checks it on the way. A failure is a *StartError, or ctx's own error.
+func copyImage(ctx context.Context, spec Spec, dir string) (image, error) {
+	f, err := openRegular(spec.Path)
+	if err != nil {
+		return image{}, unopenable(spec.Path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return image{}, &StartError{Path: spec.Path, What: "cannot be examined", Err: err}
+	}
+	if info.Mode().Perm()&0o111 == 0 {
+		return image{}, &StartError{
+			Cause: CauseNotRunnable, Path: spec.Path,
+			What:   fmt.Sprintf("is not executable (mode %04o)", info.Mode().Perm()),
+			Remedy: "chmod +x " + spec.Path,
+		}
+	}
+	if !spec.Dev {
+		if err := checkWritable(spec.Path, info); err != nil {
+			return image{}, err
+		}
+	}
+	img := image{path: filepath.Join(dir, filepath.Base(spec.Path))}
+	if img.sha256, err = writeImage(ctx, f, img.path); err != nil {
+		if ctx.Err() != nil {
+			return image{}, fmt.Errorf("copy plugin %s: %w", spec.Path, ctx.Err())
+		}
+		return image{}, &StartError{
+			Path: spec.Path, What: "its private copy cannot be written", Err: err,
+			Remedy: "make room or set another data_dir",
+		}
+	}
+	return img, img.verify(spec)
+}
+
+func (img image) verify(spec Spec) error {
+	if spec.Checksum == "" || spec.Dev {
+		return nil
+	}
+	want, err := parseChecksum(spec.Checksum)
+	if err != nil {
+		return &StartError{Cause: CauseChecksum, Path: spec.Path, What: "cannot be checked", Err: err}
+	}
+	if want != img.sha256 {
+		return &StartError{
+			Cause: CauseChecksum, Path: spec.Path,
+			What:   fmt.Sprintf("has the checksum %s, the configuration wants %s", formatChecksum(img.sha256), spec.Checksum),
+			Remedy: "find out who changed the file; if it was you, set the new checksum",
+		}
+	}
+	return nil
+}
+
+// writeImage makes a file that only this user can touch. It is never written again, so executing it meets no open writer of ours but
+// the copy of the descriptor that a fork elsewhere in the host holds for an instant; startCommand waits for that.
+func writeImage(ctx context.Context, src io.Reader, path string) (sum [32]byte, err error) {
+	dst, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
+	if err != nil {
+		return sum, err
+	}
+	digest := sha256.New()
+	_, err = io.Copy(io.MultiWriter(dst, digest), contextReader{ctx, src})
+	return [32]byte(digest.Sum(nil)), errors.Join(err, dst.Close())
+}
+
+type contextReader struct {
+	ctx context.Context
+	src io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.src.Read(p)
+}
+
+// checkWritable refuses a file that others than its owner can change or replace: the file itself, the directory that is named, and the
+// one that holds the file when a symbolic link leads elsewhere.
+func checkWritable(path string, file fs.FileInfo) error {
+	if err := refuseWritable(path, path, file); err != nil {
+		return err
+	}
+	dirs := []string{filepath.Dir(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil && filepath.Dir(real) != dirs[0] {
+		dirs = append(dirs, filepath.Dir(real))
+	}
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return &StartError{Path: path, What: "its directory cannot be examined", Err: err}
+		}
+		if err := refuseWritable(path, dir, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func refuseWritable(plugin, name string, info fs.FileInfo) error {
+	if info.Mode().Perm()&0o022 == 0 {
+		return nil
+	}
+	what := "is"
+	if name != plugin {
+		what = "its directory " + name + " is"
+	}
+	return &StartError{
+		Cause: CauseInsecure, Path: plugin,
+		What:   fmt.Sprintf("%s writable by others than its owner (mode %04o)", what, info.Mode().Perm()),
+		Remedy: "chmod go-w " + name + " (dev = true in the plugin block skips this check)",
+	}
+}
+
+func unopenable(path string, err error) error {
+	e := &StartError{Cause: CauseNotRunnable, Path: path, Err: errors.Unwrap(err)}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Cause, e.What, e.Err = CauseNotFound, "there is no such file", nil
+		e.Remedy = "install the plugin there, or set plugin_dir or the path in its plugin block"
+	case errors.Is(err, fs.ErrPermission):
+		e.What, e.Remedy = "cannot be read", "let the user that runs cairn read and execute it"
+	case errors.Is(err, errNotRegular):
+		e.What, e.Err, e.Remedy = "is not a regular file", nil, "point the path at the plugin's binary"
+	default:
+		e.Cause, e.What = CauseOther, "cannot be opened"
+	}
+	return e
+}

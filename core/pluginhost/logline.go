@@ -1,0 +1,115 @@
+package pluginhost
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// logLine is one line a plugin wrote, as data. Whatever types the plugin put into a JSON line, here there are only strings, printable and
+// valid UTF-8.
+type logLine struct {
+	level   hclog.Level
+	message string
+	pairs   []any // key, value, key, value…, all strings
+}
+
+// lineParser reads the lines of one stream. It remembers only whether a Go panic has begun, because the lines that follow one carry no level.
+type lineParser struct{ panicking bool }
+
+func (p *lineParser) parse(raw []byte) logLine {
+	if line, ok := parseJSONLine(raw); ok {
+		return line
+	}
+	text := printable(string(raw))
+	return logLine{level: p.levelOf(text), message: text}
+}
+
+func (p *lineParser) levelOf(text string) hclog.Level {
+	if strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") {
+		p.panicking = true
+	}
+	if p.panicking {
+		return hclog.Error
+	}
+	if name, _, ok := strings.Cut(strings.TrimPrefix(text, "["), "]"); ok && text[0] == '[' {
+		if level := hclog.LevelFromString(name); level != hclog.NoLevel {
+			return level
+		}
+	}
+	return hclog.Debug
+}
+
+// parseJSONLine reads what hclog writes in a plugin, and any other JSON object. The plugin's own time is dropped: the host stamps the line.
+func parseJSONLine(raw []byte) (logLine, bool) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return logLine{}, false
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return logLine{}, false
+	}
+	line := logLine{level: hclog.LevelFromString(textOf(fields["@level"])), message: textOf(fields["@message"])}
+	if line.level == hclog.NoLevel || line.level == hclog.Off {
+		line.level = hclog.Debug
+	}
+	for _, own := range []string{"@level", "@message", "@timestamp"} {
+		delete(fields, own)
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		line.pairs = append(line.pairs, printable(strings.TrimPrefix(key, "@")), textOf(fields[key]))
+	}
+	return line, true
+}
+
+// textOf answers a JSON string's content, and of any other value its JSON text.
+func textOf(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		text = string(value)
+	}
+	return printable(text)
+}
+
+// printable keeps a line one line and the terminal in order: invalid UTF-8 becomes U+FFFD, control characters their escapes,
+// which may make it longer: it is cut at maxLine once more.
+func printable(text string) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, needsEscape) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		if b.Len() >= maxLine {
+			b.WriteString("…")
+			break
+		}
+		if needsEscape(r) {
+			fmt.Fprint(&b, strings.Trim(fmt.Sprintf("%q", r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func needsEscape(r rune) bool {
+	return r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
+}
+
+// String is the line as the crash report shows it.
+func (l logLine) String() string {
+	var b strings.Builder
+	b.WriteString(l.message)
+	for i := 0; i+1 < len(l.pairs); i += 2 {
+		fmt.Fprintf(&b, " %s=%q", l.pairs[i], l.pairs[i+1])
+	}
+	return b.String()
+}

@@ -1,0 +1,113 @@
+package pluginhost
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// maxLine is how much of one line is kept; the rest of it is read and counted.
+const maxLine = 16 << 10
+
+// output takes everything a process writes, on any stream, for as long as the process writes it: a plugin never blocks on a full pipe.
+// Lines go to the log at their level and into the tail. The first line of raw stdout that is a handshake goes to go-plugin, and nothing else does.
+type output struct {
+	log  hclog.Logger
+	tail tail
+
+	mu        sync.Mutex
+	handshake string // the line that was taken for the handshake; empty before
+}
+
+func newOutput(log hclog.Logger) *output { return &output{log: log} }
+
+// stdout reads until the stream ends. handshake gets the handshake line and is closed at the end.
+func (o *output) stdout(stream io.Reader, handshake *io.PipeWriter) {
+	defer func() { _ = handshake.Close() }() // of a pipe in memory: always nil
+	form := regexp.MustCompile(`^\d+\|[^|]+\|[^|]*\|[^|]*(\|.*)?$`)
+	parser := lineParser{}
+	readLines(stream, func(raw []byte, missing int) {
+		text := strings.TrimSpace(string(raw))
+		if missing == 0 && form.MatchString(text) && o.claimHandshake(text) {
+			// The reader is go-plugin's scanner, which reads to the end whatever comes of the handshake.
+			_, _ = io.WriteString(handshake, text+"\n")
+			return
+		}
+		o.line(parser.parse(raw), missing, "stdout")
+	})
+}
+
+func (o *output) stderr(stream io.Reader) { o.lines(stream, "stderr") }
+
+func (o *output) lines(stream io.Reader, name string) {
+	parser := lineParser{}
+	readLines(stream, func(raw []byte, missing int) { o.line(parser.parse(raw), missing, name) })
+}
+
+func (o *output) line(line logLine, missing int, stream string) {
+	if missing > 0 {
+		line.message += fmt.Sprintf("… (%d more bytes of this line)", missing)
+	}
+	o.tail.add(line.String())
+	o.log.Log(line.level, line.message, append(line.pairs, "stream", stream)...)
+}
+
+func (o *output) claimHandshake(line string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handshake != "" {
+		return false
+	}
+	o.handshake = line
+	return true
+}
+
+func (o *output) shookHands() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.handshake != ""
+}
+
+// readLines calls each with every line, without its end, until the stream ends or fails. Of a line longer than maxLine it gives the
+// beginning and the number of bytes that are missing.
+func readLines(stream io.Reader, each func(line []byte, missing int)) {
+	r := bufio.NewReaderSize(stream, maxLine)
+	for {
+		line, more, err := r.ReadLine()
+		if err != nil {
+			return // io.EOF, or the pipe was closed because the process is gone
+		}
+		missing := 0
+		if more {
+			line = slices.Clone(line)
+			missing = skipLine(r)
+		}
+		each(line, missing)
+	}
+}
+
+func skipLine(r *bufio.Reader) (skipped int) {
+	for more := true; more; {
+		var rest []byte
+		var err error
+		if rest, more, err = r.ReadLine(); err != nil {
+			return skipped
+		}
+		skipped += len(rest)
+	}
+	return skipped
+}
+
+// synced is a stream that go-plugin carries over the RPC connection: what a Go plugin prints through os.Stdout and os.Stderr once it serves.
+// It cuts the pieces into lines on a pipe, so that one reader serves all streams.
+func (o *output) synced(name string, running *sync.WaitGroup) *io.PipeWriter {
+	r, w := io.Pipe()
+	running.Go(func() { o.lines(r, name) })
+	return w
+}

@@ -1,0 +1,256 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-plugin/runner"
+)
+
+const (
+	// lastWords is how long output is still read once a process has ended: what it wrote is in the pipe already, and only a stranger that
+	// inherited the pipe could write more.
+	lastWords = time.Second
+	// A file is "text busy" while some fork of this host still holds the descriptor it was written through: microseconds, on a loaded
+	// machine milliseconds. 8 tries, 10 ms and doubling, are 1.3 s.
+	busyTries = 8
+	busyPause = 10 * time.Millisecond
+)
+
+// process runs one image as go-plugin's runner. It signals nobody but the process group it started, and never after the leader was
+// reaped: until then the kernel cannot give its number to another.
+type process struct {
+	name  string // the plugin's file, for people
+	image image
+	env   []string
+	out   *output
+
+	handshake *io.PipeReader // what go-plugin reads as stdout
+	feed      *io.PipeWriter
+	stdin     *os.File // our end: its closing tells the plugin that the host is gone
+
+	exited  chan struct{} // closed when the leader is reaped and its group killed
+	drained chan struct{} // closed when no more output will come
+
+	mu     sync.Mutex
+	pid    int
+	doomed bool // killed, perhaps before it began
+	reaped bool
+	err    error // why it could not be executed
+	state  *os.ProcessState
+}
+
+var _ runner.Runner = (*process)(nil)
+
+// newProcess starts nothing. env is set before Start.
+func newProcess(name string, img image, out *output) *process {
+	p := &process{
+		name: name, image: img, out: out,
+		exited: make(chan struct{}), drained: make(chan struct{}),
+	}
+	p.handshake, p.feed = io.Pipe()
+	return p
+}
+
+// Start forks and returns when the image has been executed or refused.
+func (p *process) Start(ctx context.Context) error {
+	pipes, err := openPipes()
+	if err != nil {
+		return err
+	}
+	started := make(chan error, 1)
+	go p.live(ctx, pipes, started)
+	if err := <-started; err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.err = err
+		return errors.Join(err, p.feed.Close())
+	}
+	return nil
+}
+
+// live is the process's own goroutine, from the fork until the leader is reaped. It keeps its OS thread all the time: the kernel
+// sends the parent-death signal when the thread that forked ends, not when the host does.
+func (p *process) live(ctx context.Context, pipes *stdio, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd, err := p.fork(ctx, pipes)
+	pipes.closeTheirs()
+	if err != nil {
+		pipes.closeOurs()
+		started <- err
+		return
+	}
+	p.adopt(cmd.Process.Pid, pipes.stdin)
+	var readers sync.WaitGroup
+	readers.Go(func() { p.out.stdout(pipes.stdout, p.feed) })
+	readers.Go(func() { p.out.stderr(pipes.stderr) })
+	started <- nil
+
+	awaitExit(cmd.Process.Pid)
+	p.reap(cmd)
+	giveUp := time.AfterFunc(lastWords, pipes.closeOurs)
+	readers.Wait()
+	giveUp.Stop()
+	pipes.closeOurs()
+	close(p.drained)
+}
+
+func (p *process) fork(ctx context.Context, pipes *stdio) (*exec.Cmd, error) {
+	for try := 1; ; try++ {
+		cmd := &exec.Cmd{
+			Path: p.image.path, Args: []string{filepath.Base(p.name)}, Env: p.env,
+			Stdin: pipes.theirStdin, Stdout: pipes.theirStdout, Stderr: pipes.theirStderr,
+			SysProcAttr: processAttributes(),
+		}
+		err := cmd.Start()
+		if !errors.Is(err, syscall.ETXTBSY) || try == busyTries {
+			return cmd, err
+		}
+		select {
+		case <-ctx.Done():
+			return cmd, ctx.Err()
+		case <-time.After(busyPause << (try - 1)):
+		}
+	}
+}
+
+func (p *process) adopt(pid int, stdin *os.File) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pid, p.stdin = pid, stdin
+	if p.doomed {
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // it cannot have been reaped: this goroutine does that later
+	}
+}
+
+// reap kills what is left of the group while the leader, a zombie, still holds the group's number, and only then lets the number go.
+func (p *process) reap(cmd *exec.Cmd) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // ESRCH when nobody is left
+	_ = cmd.Wait()                            // its error is in ProcessState
+	p.state, p.reaped = cmd.ProcessState, true
+	p.stdin.Close()
+	close(p.exited)
+}
+
+// signal reaches the whole group, a stopped one too when the signal is SIGKILL. Once the process is reaped it does nothing.
+func (p *process) signal(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doomed = p.doomed || sig == syscall.SIGKILL
+	if p.pid == 0 || p.reaped {
+		return nil
+	}
+	if err := syscall.Kill(-p.pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("signal plugin process group %d: %w", p.pid, err)
+	}
+	return nil
+}
+
+// exit says how the process ended, "" while it lives.
+func (p *process) exit() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !p.reaped:
+		return ""
+	case p.state == nil:
+		return "ended"
+	case p.state.Exited():
+		return "exited with code " + strconv.Itoa(p.state.ExitCode())
+	}
+	if ws, ok := p.state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return "was ended by signal " + strconv.Itoa(int(ws.Signal())) + " (" + ws.Signal().String() + ")"
+	}
+	return p.state.String()
+}
+
+// number is the process number, 0 before the start.
+func (p *process) number() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
+}
+
+// refused is why the image could not be executed, nil when it was.
+func (p *process) refused() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+func (p *process) hasExited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// Kill sends SIGKILL to the group and does not wait.
+func (p *process) Kill(context.Context) error { return p.signal(syscall.SIGKILL) }
+
+// Wait returns when the process is reaped; go-plugin calls it when both streams it reads have ended.
+func (p *process) Wait(ctx context.Context) error {
+	select {
+	case <-p.exited:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Stdout carries the handshake line and then nothing until the process's stdout ends.
+func (p *process) Stdout() io.ReadCloser { return p.handshake }
+
+// Stderr is empty: go-plugin's log parser takes a number where it expects a string for a reason to panic, so it sees no plugin's line.
+func (p *process) Stderr() io.ReadCloser { return io.NopCloser(eof{}) }
+
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Name is the plugin's file.
+func (p *process) Name() string { return p.name }
+
+// ID is the process number, empty before the start: go-plugin kills nothing then.
+func (p *process) ID() string {
+	if pid := p.number(); pid != 0 {
+		return strconv.Itoa(pid)
+	}
+	return ""
+}
+
+// Diagnose is empty: a StartError says what went wrong.
+func (p *process) Diagnose(context.Context) string { return "" }
+
+// PluginToHost accepts an address that cannot leave the machine.
+func (p *process) PluginToHost(network, address string) (string, string, error) {
+	if network == "unix" {
+		return network, address, nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); network == "tcp" && err == nil && ip != nil && ip.IsLoopback() {
+		return network, address, nil
+	}
+	return "", "", fmt.Errorf("plugin address %q is neither a unix socket nor on loopback", network+":"+address)
+}
+
+// HostToPlugin changes nothing: both live on one machine.
+func (p *process) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}

@@ -1,0 +1,365 @@
+package pluginhost
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+func put(ctx context.Context, s sdk.Target, key string) error {
+	_, err := s.Put(ctx, sdk.PutRequest{Key: key, Body: sdk.BytesBody([]byte(key))})
+	return err
+}
+
+func get(t *testing.T, s sdk.Target, key string) string {
+	t.Helper()
+	result, err := s.Get(t.Context(), sdk.GetRequest{Key: key, Length: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Body.Close()
+	content, err := io.ReadAll(result.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func open(t *testing.T, spec Spec, opts Options) *Store {
+	t.Helper()
+	store, _, err := Open(t.Context(), spec, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close(context.Background()) })
+	return store
+}
+
+func TestAPluginIsDescribedWithoutAConfiguration(t *testing.T) {
+	opts, log := testOptions(t)
+	spec := testSpec(t, "good")
+	spec.Config, spec.Spool = nil, ""
+	about, err := Describe(t.Context(), spec, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if about.Name != "test" || about.Version != "1.2.3" || len(about.Schema.Attributes) != 2 {
+		t.Errorf("got %+v", about)
+	}
+	if log.count("[WARN]  plugin: dev = true") != 1 {
+		t.Error("dev is not loud")
+	}
+}
+
+func TestAPluginValidatesWithoutBeingConfigured(t *testing.T) {
+	opts, _ := testOptions(t)
+	spec := testSpec(t, "good")
+	if err := Validate(t.Context(), spec, opts); err != nil {
+		t.Error(err)
+	}
+	spec.Config = []byte(`{"mark":"bad"}`)
+	err := Validate(t.Context(), spec, opts)
+	var fault *sdk.Error
+	if !errors.As(err, &fault) || fault.Code != sdk.InvalidConfig || fault.Attribute != "mark" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAConfigurationThePluginRefusesIsAFailedStart(t *testing.T) {
+	opts, _ := testOptions(t)
+	spec := testSpec(t, "good")
+	spec.Config = []byte(`{"mark":"bad"}`)
+	_, _, err := Open(t.Context(), spec, opts)
+	wantStartError(t, err, CauseConfig, "offsite", "must not be bad")
+	if !errors.Is(err, sdk.InvalidConfig) {
+		t.Error("the code is lost")
+	}
+}
+
+func TestAStoreServesInlineBodiesSpooledBodiesAndFetch(t *testing.T) {
+	opts, log := testOptions(t)
+	spec := testSpec(t, "good")
+	store := open(t, spec, opts)
+	if err := put(t.Context(), store, "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, store, "a/b"); got != "a/b" {
+		t.Errorf("got %q", got)
+	}
+	content := bytes.Repeat([]byte("0123456789abcdef"), 2*sdk.MaxInline/16)
+	f, err := os.Create(filepath.Join(spec.Spool, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Put(t.Context(), sdk.PutRequest{Key: "big", Body: sdk.FileBody(f, 0, int64(len(content)), sdk.SumsOf(content))}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := store.Fetch(t.Context(), sdk.GetRequest{Key: "big", Length: -1}, f, 0); err != nil || n != int64(len(content)) {
+		t.Errorf("fetched %d, %v", n, err)
+	}
+	var keys []string
+	for object, err := range store.List(t.Context(), sdk.ListRequest{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, object.Key)
+	}
+	if fmt.Sprint(keys) != "[a/b big]" {
+		t.Errorf("listed %v", keys)
+	}
+	if err := store.Delete(t.Context(), []string{"a/b", "big"}); err != nil {
+		t.Error(err)
+	}
+	if log.count("opened") == 0 || log.count("mark=x") == 0 {
+		t.Error("the plugin's own log line is lost")
+	}
+}
+
+func TestJunkBeforeTheHandshakeDoesNoHarm(t *testing.T) {
+	opts, log := testOptions(t)
+	spec := testSpec(t, "good")
+	script := `#!/bin/sh
+echo "starting up"
+echo '{"@level":1,"@message":[],"@timestamp":{}}'
+echo '{"@level":1,"@message":[],"@timestamp":{}}' >&2
+head -c 1048576 /dev/zero
+echo
+head -c 1048576 /dev/zero | tr '\000' x >&2
+echo >&2
+printf '\377\376\033[2J\n' >&2
+exec ` + spec.Path + "\n"
+	spec.Path = planted(t, "cairn-plugin-script", script, 0o700)
+	spec.Env["PATH"] = "/bin:/usr/bin"
+	store := open(t, spec, opts)
+	if err := put(t.Context(), store, "k"); err != nil {
+		t.Error(err)
+	}
+	if n := log.count("more bytes of this line)"); n != 2 {
+		t.Errorf("%d cut lines in the log, want 2", n)
+	}
+	if text := log.String(); strings.ContainsAny(text, "\x00\x1b") || !utf8.ValidString(text) {
+		t.Error("raw bytes reach the log")
+	}
+}
+
+func TestAProcessThatDoesNotBecomeAPluginSaysWhy(t *testing.T) {
+	script := func(body string) func(*Spec) {
+		return func(s *Spec) { s.Path = planted(t, "cairn-plugin-x", "#!/bin/sh\n"+body, 0o700) }
+	}
+	for _, row := range []struct {
+		name  string
+		spec  func(*Spec)
+		cause Cause
+		says  []string
+	}{
+		{"exits 0 before the handshake", func(s *Spec) { s.Env[roleVar] = "exit0" }, CauseExited, []string{"exited with code 0 before the handshake"}},
+		{"exits with a reason", func(s *Spec) { s.Env[roleVar] = "exit7" }, CauseExited, []string{"exited with code 7 before the handshake", "cannot find my licence"}},
+		{"kills itself", script("kill -9 $$\n"), CauseExited, []string{"was ended by signal 9"}},
+		{"dies in Configure", func(s *Spec) { s.Config = []byte(`{"mark":"die"}`) }, CauseExited, []string{"exited with code 9 during configure"}},
+		{"speaks another protocol version", script("echo '1|99|unix|/tmp/x|grpc|'; exec sleep 60\n"), CauseHandshake, []string{"is not a plugin for this Cairn", "99"}},
+		{"speaks net/rpc", script("echo '1|1|unix|/tmp/x|netrpc|'; exec sleep 60\n"), CauseHandshake, []string{"netrpc"}},
+		{"offers an address elsewhere", script("echo '1|1|tcp|10.1.2.3:80|grpc|'; exec sleep 60\n"), CauseHandshake, []string{"10.1.2.3"}},
+		{"is a script without its interpreter", func(s *Spec) { s.Path = planted(t, "p", "#!/nowhere\n", 0o700) }, CauseInterpreter, []string{"/nowhere"}},
+		{"is not there", func(s *Spec) { s.Path = "/nowhere/p" }, CauseNotFound, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			opts, _ := testOptions(t)
+			spec := testSpec(t, "good")
+			spec.Env["PATH"] = "/bin:/usr/bin"
+			row.spec(&spec)
+			_, _, err := Open(t.Context(), spec, opts)
+			wantStartError(t, err, row.cause, row.says...)
+		})
+	}
+}
+
+func TestAProcessThatNeverShakesHandsIsGivenUp(t *testing.T) {
+	opts, _ := testOptions(t)
+	opts.Timeouts.Start = 500 * time.Millisecond
+	_, err := Describe(t.Context(), testSpec(t, "deaf"), opts)
+	wantStartError(t, err, CauseTimeout, "did not connect within 500ms")
+}
+
+func TestAPluginThatAcceptsAndSaysNothingIsGivenUp(t *testing.T) {
+	opts, _ := testOptions(t)
+	opts.Timeouts.Start = 5 * time.Second
+	spec := testSpec(t, "listener")
+	spec.Env["PATH"] = "/bin:/usr/bin"
+	spec.Path = planted(t, "cairn-plugin-mute", "#!/bin/sh\n"+spec.Path+` &
+until test -S "$PLUGIN_UNIX_SOCKET_DIR/s"; do sleep 0.01; done
+echo "1|1|unix|$PLUGIN_UNIX_SOCKET_DIR/s|grpc|"
+wait
+`, 0o700)
+	_, err := Describe(t.Context(), spec, opts)
+	wantStartError(t, err, CauseTimeout, "did not connect within 5s")
+}
+
+func TestAStartEndsWithItsContext(t *testing.T) {
+	opts, log := testOptions(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		eventually(t, "the process runs", func() bool { return log.count("deaf") > 0 })
+		cancel()
+	}()
+	if _, err := Describe(ctx, testSpec(t, "deaf"), opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABinaryReplacedAfterItsCheckIsNotWhatRuns(t *testing.T) {
+	opts, _ := testOptions(t)
+	spec := testSpec(t, "good")
+	original, err := os.ReadFile(spec.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Path = planted(t, "cairn-plugin-test", string(original), 0o700)
+	if spec.Checksum, err = Hash(spec.Path); err != nil {
+		t.Fatal(err)
+	}
+	spec.Dev = false
+	img, err := copyImage(t.Context(), spec, shortDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := "#!/bin/sh\necho evil >&2; exit 66\n"
+	if err := os.WriteFile(spec.Path, []byte(evil), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := newProcess(spec.Path, img, newOutput(opts.Log))
+	p.env = environment(nil, "/nowhere", map[string]string{roleVar: "exit7"})
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the old binary ends", p.exited)
+	wait(t, "and its output", p.drained)
+	if p.exit() != "exited with code 7" {
+		t.Errorf("what ran %s", p.exit())
+	}
+	_, _, err = Open(t.Context(), spec, opts)
+	wantStartError(t, err, CauseChecksum, spec.Checksum)
+}
+
+func TestAnImageThatIsStillOpenForWritingIsTriedAgain(t *testing.T) {
+	spec := testSpec(t, "exit7")
+	img, err := copyImage(t.Context(), spec, shortDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(img.path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { writer.Close() }) // as a fork elsewhere in the host does when it execs
+	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
+	p.env = environment(nil, "/nowhere", spec.Env)
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "it ran", p.exited)
+	wait(t, "and its output ended", p.drained)
+}
+
+func TestAPluginThatStopsDuringAPutIsHungAndClosingIsBounded(t *testing.T) {
+	opts, _ := testOptions(t)
+	opts.Timeouts.Drain, opts.Timeouts.Term = time.Second, time.Second
+	store := open(t, testSpec(t, "good"), opts)
+	if err := put(t.Context(), store, "x/stop"); !errors.Is(err, sdk.PluginHung) {
+		t.Errorf("got %v, want PluginHung", err)
+	}
+	store.Close(t.Context())
+	wait(t, "the stopped process is reaped", store.Exited())
+}
+
+func TestACallThatNeverReturnsDoesNotHoldTheClosing(t *testing.T) {
+	opts, _ := testOptions(t)
+	opts.Timeouts.Drain, opts.Timeouts.Term = 100*time.Millisecond, 100*time.Millisecond
+	store := open(t, testSpec(t, "good"), opts)
+	done := make(chan error, 1)
+	go func() { done <- put(t.Context(), store, "x/deadlock") }()
+	eventually(t, "the call is in the plugin", func() bool {
+		return put(t.Context(), store, "probe") == nil
+	})
+	store.Close(t.Context())
+	if err := <-done; err == nil {
+		t.Error("the call succeeded")
+	}
+}
+
+func TestAGrandchildThatHoldsStderrDoesNotHoldTheClosing(t *testing.T) {
+	opts, _ := testOptions(t)
+	store := open(t, testSpec(t, "good"), opts)
+	if err := put(t.Context(), store, "x/fork"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	store.Close(t.Context())
+	if took := time.Since(began); took > 50*time.Second { // the grandchild sleeps for 60
+		t.Errorf("closing took %v", took)
+	}
+}
+
+func TestACallThatLosesItsProcessCarriesTheCrashReport(t *testing.T) {
+	opts, _ := testOptions(t)
+	for key, says := range map[string][]string{
+		"x/exit":  {"exited with code 3", "last words"},
+		"x/panic": {"exited with code 2", "misbehave"},
+	} {
+		t.Run(key, func(t *testing.T) {
+			store := open(t, testSpec(t, "good"), opts)
+			err := put(t.Context(), store, key)
+			if !errors.Is(err, sdk.PluginGone) {
+				t.Fatalf("got %v, want PluginGone", err)
+			}
+			for _, text := range says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%v does not say %q", err, text)
+				}
+			}
+			wait(t, "the process is reaped", store.Exited())
+			if err := put(t.Context(), store, "again"); !errors.Is(err, sdk.PluginGone) {
+				t.Errorf("the next call answers %v", err)
+			}
+		})
+	}
+}
+
+func TestGoPluginsOwnChatterIsTrace(t *testing.T) {
+	opts, log := testOptions(t)
+	open(t, testSpec(t, "good"), opts).Close(t.Context())
+	for _, line := range strings.Split(log.String(), "\n") {
+		if strings.Contains(line, "go_plugin_level") && !strings.Contains(line, "[TRACE]") {
+			t.Errorf("not at trace: %s", line)
+		}
+	}
+	if log.count("go_plugin_level") == 0 {
+		t.Error("nothing of go-plugin in the log: it cannot be looked into")
+	}
+}
+
+func TestAnEnvironmentNameOfTheProtocolIsRefused(t *testing.T) {
+	opts, _ := testOptions(t)
+	for _, name := range []string{"PLUGIN_CLIENT_CERT", "CAIRN_PLUGIN", "", "A=B"} {
+		spec := testSpec(t, "good")
+		spec.Env[name] = "x"
+		if _, err := New(spec, opts); err == nil {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// supervised runs a supervisor until the test ends, or until stop is called.
+func supervised(t *testing.T, spec Spec, opts Options) (s *Supervisor, stop func()) {
+	t.Helper()
+	s, err := New(spec, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}()
+	stop = func() {
+		cancel()
+		wait(t, "Run returns", ended)
+	}
+	t.Cleanup(stop)
+	return s, stop
+}
+
+func TestATargetIsUsableAtOnceAndItsStatusSaysWhatRuns(t *testing.T) {
+	opts, log := testOptions(t)
+	spec := testSpec(t, "good")
+	s, stop := supervised(t, spec, opts)
+	if err := put(t.Context(), s, "k"); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Status()
+	want, err := Hash(spec.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.State != StateReady || st.Name != "test" || st.Version != "1.2.3" || formatChecksum(st.SHA256) != want || st.Restarts != 0 || st.Description == "" {
+		t.Errorf("got %+v", st)
+	}
+	if err := syscall.Kill(st.PID, 0); err != nil {
+		t.Errorf("no process %d: %v", st.PID, err)
+	}
+	stop()
+	if st := s.Status(); st.State != StateStopped || st.PID != 0 {
+		t.Errorf("after the stop: %+v", st)
+	}
+	if err := put(t.Context(), s, "k"); !errors.Is(err, sdk.PluginGone) {
+		t.Errorf("after the stop a call answers %v", err)
+	}
+	wantEmpty(t, opts.RuntimeDir)
+	if log.count("[INFO]  plugin: plugin started") != 1 || log.count("[INFO]  plugin: plugin stopped") != 1 || log.count("[ERROR]") != 0 {
+		t.Error("want one INFO line for the start, one for the stop, and no error")
+	}
+	if log.count("reason=\"stopped by the host\"") != 1 {
+		t.Error("the stop gives no reason")
+	}
+}
+
+func TestAPluginThatIsKilledIsStartedAgainAndTheStatusSaysHowItEnded(t *testing.T) {
+	opts, log := testOptions(t)
+	s, _ := supervised(t, testSpec(t, "good"), opts)
+	if err := put(t.Context(), s, "k"); err != nil {
+		t.Fatal(err)
+	}
+	first := s.Status().PID
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another process serves", func() bool {
+		st := s.Status()
+		return st.State == StateReady && st.PID != first
+	})
+	if err := put(t.Context(), s, "k"); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Status()
+	if st.Restarts != 1 || st.LastExit.Reason != "was ended by signal 9 (killed)" || st.LastExit.At.IsZero() {
+		t.Errorf("got %+v", st)
+	}
+	if log.count("[ERROR] plugin: plugin ended") != 1 {
+		t.Error("the end is not in the log")
+	}
+}
+
+func TestAPanicOfAPluginIsInTheStatusAndAtErrorInTheLog(t *testing.T) {
+	opts, log := testOptions(t)
+	s, _ := supervised(t, testSpec(t, "good"), opts)
+	if err := put(t.Context(), s, "x/panic"); !errors.Is(err, sdk.PluginGone) {
+		t.Fatalf("got %v", err)
+	}
+	eventually(t, "it is started again", func() bool { return s.Status().Restarts == 1 })
+	tail := strings.Join(s.Status().LastExit.Stderr, "\n")
+	if !strings.Contains(tail, "panic: a goroutine of the plugin") || !strings.Contains(tail, "main_test.go") {
+		t.Errorf("the last lines are %q", tail)
+	}
+	if log.count("[ERROR] plugin: panic: a goroutine of the plugin") != 1 {
+		t.Error("the panic is not logged at error")
+	}
+}
+
+func TestAHungPluginIsReapedAndTheNextPutWorks(t *testing.T) {
+	opts, _ := testOptions(t)
+	s, _ := supervised(t, testSpec(t, "good"), opts)
+	if err := put(t.Context(), s, "x/stop"); !errors.Is(err, sdk.PluginHung) {
+		t.Fatalf("got %v, want PluginHung", err)
+	}
+	if err := put(t.Context(), s, "k"); err != nil {
+		// The call may still meet the process that is about to be reaped; it then loses it.
+		if !errors.Is(err, sdk.PluginHung) && !errors.Is(err, sdk.PluginGone) {
+			t.Fatal(err)
+		}
+		if err := put(t.Context(), s, "k"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reason := s.Status().LastExit.Reason; reason != "hung during put and was killed" {
+		t.Errorf("the status says %q", reason)
+	}
+}
+
+func TestATargetThatFailsTooOftenIsBrokenUntilItIsReset(t *testing.T) {
+	opts, log := testOptions(t)
+	opts.Restart.Crashes = 3
+	spec := testSpec(t, "exit7")
+	s, _ := supervised(t, spec, opts)
+	err := put(t.Context(), s, "k")
+	var e *sdk.Error
+	if !errors.As(err, &e) || e.Code != sdk.PluginGone || e.Hint == "" {
+		t.Fatalf("got %v", err)
+	}
+	for _, text := range []string{"is broken", "exited with code 7 before the handshake", "cannot find my licence", spec.Path} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%v does not say %q", err, text)
+		}
+	}
+	st := s.Status()
+	if st.State != StateBroken || st.Restarts != 2 || len(st.LastExit.Stderr) != 1 {
+		t.Errorf("got %+v", st)
+	}
+	s.Reset()
+	eventually(t, "three more failures break it again", func() bool {
+		st := s.Status()
+		return st.State == StateBroken && st.Restarts == 5
+	})
+	if log.count("failed too often") != 2 {
+		t.Error("breaking is not logged")
+	}
+}
+
+func TestACallWaitsForAProcessNoLongerThanItsContext(t *testing.T) {
+	opts, _ := testOptions(t)
+	s, _ := supervised(t, testSpec(t, "deaf"), opts)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := put(ctx, s, "k")
+	if !errors.Is(err, sdk.PluginGone) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "is starting") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	if err := put(ctx, s, "k"); !errors.Is(err, sdk.Cancelled) || errors.Is(err, sdk.PluginGone) {
+		t.Errorf("a caller that gave up gets %v", err)
+	}
+}
+
+func TestACallWithoutADeadlineWaitsForReadyOnly(t *testing.T) {
+	opts, _ := testOptions(t)
+	opts.Timeouts.Ready = 20 * time.Millisecond
+	s, err := New(testSpec(t, "good"), opts) // nobody calls Run
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range s.List(t.Context(), sdk.ListRequest{}) {
+		if !errors.Is(err, sdk.PluginGone) || !strings.Contains(err.Error(), "has not been started") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestASupervisorRunsOnce(t *testing.T) {
+	opts, _ := testOptions(t)
+	s, _ := supervised(t, testSpec(t, "good"), opts)
+	if err := put(t.Context(), s, "k"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err == nil {
+		t.Error("a second Run is accepted")
+	}
+}
+
+func TestBadPluginsAreAMatterOfTheirOwnTargets(t *testing.T) {
+	opts, _ := testOptions(t)
+	bad, _ := supervised(t, testSpec(t, "exit0"), opts)
+	good, _ := supervised(t, testSpec(t, "good"), opts)
+	if err := put(t.Context(), good, "k"); err != nil {
+		t.Error(err)
+	}
+	if st := bad.Status().State; st == StateReady {
+		t.Errorf("the bad one is %s", st)
+	}
+}
+
+// The pauses are real ones of the default policy, in simulated time.
+func TestTheStartsOfABadTargetAreSpacedAndEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var starts []time.Duration
+		s, err := New(Spec{Target: "t", Path: "/x"}, Options{
+			RuntimeDir: "/tmp/ph-none", Now: time.Now, Jitter: func() float64 { return 0 },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.start = func(context.Context, Spec, Options) (*session, sdk.Description, error) {
+			starts = append(starts, time.Since(began))
+			return nil, sdk.Description{}, errors.New("no luck")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.Run(ctx)
+		time.Sleep(time.Hour)
+		if got := fmt.Sprint(starts); got != "[0s 1s 3s 7s 15s]" || s.Status().State != StateBroken {
+			t.Errorf("starts at %v, now %s", got, s.Status().State)
+		}
+		s.Reset()
+		synctest.Wait()
+		if len(starts) != 6 || starts[5] != time.Hour || s.Status().State != StateDegraded {
+			t.Errorf("after Reset: starts at %v, now %s", starts, s.Status().State)
+		}
+		if next := s.Status().NextTry; !next.Equal(began.Add(time.Hour + time.Second)) {
+			t.Errorf("the next try is at %v", next.Sub(began))
+		}
+		s.Reset() // need not wait
+		synctest.Wait()
+		if len(starts) != 7 {
+			t.Errorf("Reset in a pause: %d starts", len(starts))
+		}
+		cancel()
+		synctest.Wait()
+		if s.Status().State != StateStopped {
+			t.Errorf("now %s", s.Status().State)
+		}
+	})
+}
+
+func TestAHundredCrashesLeaveNothingBehind(t *testing.T) {
+	opts, _ := testOptions(t)
+	opts.Restart.Crashes = 1 << 30
+	s, stop := supervised(t, testSpec(t, "good"), opts)
+	crash := func(n int) {
+		for range n {
+			if err := put(t.Context(), s, "k"); err != nil {
+				t.Fatal(err)
+			}
+			pid, restarts := s.Status().PID, s.Status().Restarts
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is started again", func() bool {
+				st := s.Status()
+				return st.Restarts == restarts+1 && st.State == StateReady
+			})
+		}
+	}
+	crash(5)
+	goroutines, files, dirs := runtime.NumGoroutine(), openFiles(t), len(namesIn(t, opts.RuntimeDir))
+	crash(100)
+	eventually(t, "goroutines, descriptors and directories are as many as before", func() bool {
+		return runtime.NumGoroutine() <= goroutines+2 && openFiles(t) <= files+2 && len(namesIn(t, opts.RuntimeDir)) <= dirs
+	})
+	stop()
+	wantEmpty(t, opts.RuntimeDir)
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}

@@ -1,0 +1,35 @@
+package pluginhost
+
+import (
+	"slices"
+	"sync"
+)
+
+// tailBytes is how much of a process's last output is kept for the crash report: a Go panic with its goroutines is 5 to 50 KiB.
+const tailBytes = 64 << 10
+
+// tail keeps the newest lines, at most tailBytes of them.
+type tail struct {
+	mu    sync.Mutex
+	lines []string
+	size  int
+}
+
+func (t *tail) add(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, line)
+	t.size += len(line)
+	drop := 0
+	for ; t.size > tailBytes; drop++ {
+		t.size -= len(t.lines[drop])
+	}
+	t.lines = slices.Delete(t.lines, 0, drop)
+}
+
+// last answers a copy of the newest n lines, oldest first.
+func (t *tail) last(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.lines[max(0, len(t.lines)-n):])
+}
