@@ -73,12 +73,12 @@ func Cases() []Case {
 	return all
 }
 
-// RunCases runs every case in turn, each below a prefix of its own that is emptied afterwards. It ends early only with ctx: the cases
+// RunCases runs every case in turn with RunCase. It ends early only with ctx: the cases
 // that were not run then say so.
 func RunCases(ctx context.Context, e *Env) []Result {
 	var results []Result
 	for _, c := range Cases() {
-		results = append(results, runCase(ctx, c, e))
+		results = append(results, RunCase(ctx, c, e))
 	}
 	return results
 }
@@ -88,7 +88,7 @@ func Run(t *testing.T, open func(t *testing.T) *Env) {
 	t.Helper()
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
-			switch result := runCase(t.Context(), c, open(t)); {
+			switch result := RunCase(t.Context(), c, open(t)); {
 			case result.Err != nil:
 				t.Error(result.Err)
 			case result.Skipped != "":
@@ -98,7 +98,8 @@ func Run(t *testing.T, open func(t *testing.T) *Env) {
 	}
 }
 
-func runCase(ctx context.Context, c Case, e *Env) Result {
+// RunCase runs one case, below a prefix of its own that is emptied afterwards. A panic of the target is the case's failure.
+func RunCase(ctx context.Context, c Case, e *Env) Result {
 	result := Result{Case: c, Skipped: e.Skip[c.Level]}
 	if err := context.Cause(ctx); err != nil && result.Skipped == "" {
 		result.Skipped = "the exam was ended: " + err.Error()

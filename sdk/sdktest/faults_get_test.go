@@ -1,0 +1,136 @@
+package sdktest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/sdktest"
+)
+
+func getFaults() []fault {
+	get := func(change func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error)) func(*sdktest.Mem) sdk.Target {
+		return func(mem *sdktest.Mem) sdk.Target {
+			return &broken{Mem: mem, get: func(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) { return change(mem, ctx, req) }}
+		}
+	}
+	return []fault{
+		{
+			name: "an absent key is an empty object",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				res, err := mem.Get(ctx, req)
+				if errors.Is(err, sdk.NotFound) {
+					return sdk.GetResult{Body: io.NopCloser(strings.NewReader(""))}, nil
+				}
+				return res, err
+			}),
+			catches: []string{"Get of a key that was never stored answers NotFound", "a deleted object is neither read nor listed"},
+		},
+		{
+			name: "the first key that begins so is taken",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				for _, key := range mem.Keys() {
+					if strings.HasPrefix(key, req.Key) {
+						req.Key = key
+					}
+				}
+				return mem.Get(ctx, req)
+			}),
+			catches: []string{"Get does not take the beginning of a key for an object"},
+		},
+		{
+			name: "Length is taken for the last byte, as in an HTTP range",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				if req.Length > 0 {
+					req.Length++
+				}
+				return mem.Get(ctx, req)
+			}),
+			catches: []string{"a range is exactly the bytes asked for"},
+		},
+		{
+			name: "a range past the end is refused",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				if content, ok := mem.Content(req.Key); ok && req.Offset+req.Length > int64(len(content)) {
+					return sdk.GetResult{}, sdk.Corrupt
+				}
+				return mem.Get(ctx, req)
+			}),
+			catches: []string{"a range that reaches past the end yields what there is"},
+		},
+		{
+			name: "a range after the end is empty",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				if content, ok := mem.Content(req.Key); ok && req.Offset >= int64(len(content)) {
+					return sdk.GetResult{Body: io.NopCloser(strings.NewReader(""))}, nil
+				}
+				return mem.Get(ctx, req)
+			}),
+			catches: []string{"a range that begins after the last byte is Corrupt"},
+		},
+		{
+			name: "the size is that of the object, not of the range",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				res, err := mem.Get(ctx, req)
+				content, _ := mem.Content(req.Key)
+				res.Size = int64(len(content))
+				return res, err
+			}),
+			catches: []string{"Size is the number of bytes that Body yields"},
+		},
+		{
+			name: "a body closed early fails",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				res, err := mem.Get(ctx, req)
+				if err == nil {
+					res.Body = &strict{Reader: res.Body}
+				}
+				return res, err
+			}),
+			catches: []string{"a body may be closed before its end"},
+		},
+		{
+			name: "readers of one object share a position",
+			plant: func(mem *sdktest.Mem) sdk.Target {
+				var mu sync.Mutex
+				open := map[string]io.Reader{}
+				return &broken{Mem: mem, get: func(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					res, err := mem.Get(ctx, req)
+					if err != nil {
+						return res, err
+					}
+					if open[req.Key] != nil {
+						res.Body = io.NopCloser(open[req.Key])
+					}
+					open[req.Key] = res.Body
+					return res, nil
+				}}
+			},
+			catches: []string{"Gets of one object at the same time each yield all of it"},
+		},
+	}
+}
+
+// strict is a body that must be read to its end.
+type strict struct {
+	io.Reader
+	ended bool
+}
+
+func (s *strict) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.ended = errors.Is(err, io.EOF)
+	return n, err
+}
+
+func (s *strict) Close() error {
+	if !s.ended {
+		return errors.New("closed before the end")
+	}
+	return nil
+}
