@@ -99,8 +99,12 @@ func HoleDigest(n int64) Digest { return Sum(make([]byte, n)) }
 // zeroDigests fills in HoleDigest for each length of the map. It hashes the zeros once, however many lengths are asked for:
 // a checkpoint of many small files has thousands.
 func zeroDigests(of map[int64]Digest) {
-	zeros, h, done := make([]byte, ChunkSize), sha256.New(), int64(0)
-	for _, n := range slices.Sorted(maps.Keys(of)) {
+	if len(of) == 0 {
+		return
+	}
+	lengths := slices.Sorted(maps.Keys(of))
+	zeros, h, done := make([]byte, lengths[len(lengths)-1]), sha256.New(), int64(0)
+	for _, n := range lengths {
 		h.Write(zeros[:n-done]) // a hash's Write never fails
 		done = n
 		of[n] = Digest(h.Sum(nil))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -79,7 +80,8 @@ func encodeCommit(c *Commit, limit commitLimits) ([]byte, error) {
 		return nil, fmt.Errorf("encode commit %d: %w", c.Number, err)
 	}
 	e, err := zstd.NewWriter(nil,
-		zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(ZstdWindow))
+		zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(windowFor(len(text))),
+		zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, fmt.Errorf("encode commit %d: %w", c.Number, err)
 	}
@@ -88,6 +90,11 @@ func encodeCommit(c *Commit, limit commitLimits) ([]byte, error) {
 		return nil, fmt.Errorf("encode commit %d: %w", c.Number, tooLarge(c, len(stored), limit.stored))
 	}
 	return stored, nil
+}
+
+// windowFor is the smallest window that holds the text, so that a small commit does not cost the memory of a large one.
+func windowFor(size int) int {
+	return min(ZstdWindow, max(zstd.MinWindowSize, 1<<bits.Len(uint(size))))
 }
 
 // commitText is what is compressed.
@@ -144,7 +151,7 @@ func (limit commitLimits) commitLine(object string, stored []byte) ([]byte, erro
 		return nil, corrupt(object, "%d bytes, at most %d", len(stored), limit.stored)
 	}
 	d, err := zstd.NewReader(nil,
-		zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit.text)), zstd.WithDecoderMaxWindow(ZstdWindow))
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(limit.text)), zstd.WithDecoderMaxWindow(ZstdWindow))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", object, err)
 	}

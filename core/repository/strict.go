@@ -31,6 +31,9 @@ func decodeStrict(object string, text []byte, v any) error {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return corrupt(object, "%v", err)
 	}
+	if h.Format < 1 {
+		return corrupt(object, "format %d", h.Format)
+	}
 	if h.Format != FormatVersion {
 		return &UnsupportedError{Object: object, What: fmt.Sprintf("format %d", h.Format), WrittenBy: h.WrittenBy}
 	}
