@@ -1,0 +1,283 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// lookRounds is how often a repository is looked at anew when it changed under the reader's eyes: each time somebody else has made progress.
+const lookRounds = 8
+
+// errMoved says that what was read does not fit together because a writer has moved on meanwhile.
+var errMoved = errors.New("the repository changed while it was read")
+
+// ReaderConfig names one repository and how to reach it.
+type ReaderConfig struct {
+	Target string // its name in the configuration, for errors
+	Prefix string // of the repository, see repository.CheckPrefix
+	Store  Store
+
+	Slots       *Limiter         // shared by all users of one target; nil = one of its own with DefaultConcurrency
+	RetryBudget time.Duration    // how long one call is repeated; 0 = RetryBudget
+	Now         func() time.Time // required
+	Jitter      func() float64   // in [0, 1), for the backoff; nil = math/rand
+	Log         hclog.Logger     // nil = none
+}
+
+// Reader reads one repository; it never writes to the target. Its methods may be called from any goroutine, and the goroutines they
+// start have ended when they return.
+type Reader struct {
+	remote
+
+	store Store
+	log   hclog.Logger
+}
+
+// NewReader makes a reader. It makes no call to the store.
+func NewReader(cfg ReaderConfig) (*Reader, error) {
+	if err := repository.CheckPrefix(cfg.Prefix); err != nil {
+		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
+	}
+	if cfg.Slots == nil {
+		cfg.Slots = NewLimiter(DefaultConcurrency)
+	}
+	if cfg.RetryBudget == 0 {
+		cfg.RetryBudget = RetryBudget
+	}
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
+	if cfg.Log == nil {
+		cfg.Log = hclog.NewNullLogger()
+	}
+	calls := &caller{
+		target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter, note: newTally(cfg.Now, JobRecord{}),
+	}
+	return &Reader{
+		remote: remote{calls: calls, store: cfg.Store, prefix: cfg.Prefix}, store: cfg.Store, log: cfg.Log.With("target", cfg.Target),
+	}, nil
+}
+
+// Head is what a repository holds now. What it says is proven: what could not be read is an error of Discover, never an empty Head.
+type Head struct {
+	Format *repository.Format // nil = there is no repository below the prefix, nor anything else
+	Commit *repository.Commit // the newest checkpoint commit; nil = none was ever made
+}
+
+// Discover reads the newest checkpoint commit. Nothing below the prefix, or a repository without a checkpoint yet, is a Head without Commit; any
+// answer that leaves it open (unreachable, permission denied) is that error, and data beside a missing or unreadable index is
+// repository.ErrCorrupt.
+func (r *Reader) Discover(ctx context.Context) (Head, error) {
+	var head Head
+	err := r.settled(ctx, func() (err error) {
+		head, err = r.look(ctx)
+		return err
+	})
+	return head, err
+}
+
+// settled repeats a look until it sees one state of the repository.
+func (r *Reader) settled(ctx context.Context, look func() error) error {
+	for round := 1; ; round++ {
+		err := look()
+		if !errors.Is(err, errMoved) || ctx.Err() != nil {
+			return err
+		}
+		if round == lookRounds {
+			return fmt.Errorf("looked %d times: %w", lookRounds, err)
+		}
+		r.log.Debug("repository changed while it was read, looking again", "round", round)
+	}
+}
+
+// look is one attempt of Discover. The order matters: whoever made a commit made FORMAT.json before, and a commit's body is read
+// before gc, so that a commit that gc does not hide was whole when it was read.
+func (r *Reader) look(ctx context.Context) (Head, error) {
+	numbers, format, err := r.index(ctx)
+	if err != nil || format == nil {
+		return Head{}, err
+	}
+	newest, err := r.newestCheckpoint(ctx, numbers)
+	if err != nil {
+		return Head{}, err
+	}
+	gc, err := r.readGC(ctx)
+	if err != nil {
+		return Head{}, err
+	}
+	if newest == nil {
+		if err := r.neverCommitted(ctx, numbers, gc); err != nil {
+			return Head{}, err
+		}
+		return Head{Format: format}, nil
+	}
+	if !gc.Visible(newest.Number) {
+		// Retention keeps the newest checkpoint: a newer one has come.
+		return Head{}, fmt.Errorf("commit %d is retired: %w", newest.Number, errMoved)
+	}
+	return Head{Format: format, Commit: newest}, nil
+}
+
+// index lists the commits and reads FORMAT.json; nil when there is nothing below the prefix.
+func (r *Reader) index(ctx context.Context) ([]uint64, *repository.Format, error) {
+	first, err := r.anyBelow(ctx, repository.RootPrefix(r.prefix))
+	if err != nil {
+		return nil, nil, err
+	}
+	numbers, err := r.numbers(ctx, repository.CommitPrefix(r.prefix), repository.ParseCommitKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := r.get(ctx, repository.FormatKey(r.prefix), repository.MaxSmall)
+	switch {
+	case isNotFound(err) && first == "" && len(numbers) == 0:
+		return nil, nil, nil
+	case isNotFound(err):
+		return nil, nil, r.corrupt("there is no FORMAT.json, yet %q exists and %d commits: restore that object, or use another prefix", first, len(numbers))
+	case err != nil:
+		return nil, nil, err
+	}
+	f, err := repository.DecodeFormat(data)
+	if err != nil {
+		return nil, nil, r.named(err)
+	}
+	return numbers, &f, nil
+}
+
+// anyBelow gives one key below a listing prefix, "" when it is proven that there is none.
+func (r *Reader) anyBelow(ctx context.Context, prefix string) (key string, err error) {
+	err = r.calls.do(ctx, "list "+prefix, listSize, func(ctx context.Context) error {
+		key = ""
+		for obj, err := range r.store.List(ctx, sdk.ListRequest{Prefix: prefix, Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			key = obj.Key
+			break
+		}
+		return nil
+	})
+	return key, err
+}
+
+// newestCheckpoint walks down to the newest checkpoint, past seals, and one further: what lies below it must belong below it.
+func (r *Reader) newestCheckpoint(ctx context.Context, numbers []uint64) (*repository.Commit, error) {
+	var above, newest *known
+	for i := len(numbers) - 1; i >= 0; i-- {
+		c, err := r.commit(ctx, numbers[i])
+		switch {
+		case isNotFound(err) && newest != nil:
+			return newest.Commit, nil // retention deletes below the newest; it takes nothing from it
+		case isNotFound(err):
+			return nil, fmt.Errorf("commit %d is gone: %w", numbers[i], errMoved)
+		case err != nil:
+			return nil, err
+		}
+		if err := r.follows(c, above); err != nil {
+			return nil, err
+		}
+		if newest != nil {
+			return newest.Commit, nil
+		}
+		if above = &c; c.Kind == repository.KindCheckpoint {
+			newest = &c
+		}
+	}
+	if newest == nil {
+		return nil, nil
+	}
+	return newest.Commit, nil
+}
+
+// follows checks that above, the next commit that was read, may stand above c.
+func (r *Reader) follows(c known, above *known) error {
+	switch {
+	case above == nil:
+		return nil
+	case above.Epoch < c.Epoch:
+		return r.corrupt("commit %d is of epoch %d, but stands above commit %d of epoch %d: a writer that had lost its epoch cannot have made it",
+			above.Number, above.Epoch, c.Number, c.Epoch)
+	case above.Number == c.Number+1 && above.Parent != c.sum:
+		return r.corrupt("commit %d was made on top of another commit %d than the one that is there", above.Number, c.Number)
+	}
+	return nil
+}
+
+// commit reads commit n.
+func (r *Reader) commit(ctx context.Context, n uint64) (known, error) {
+	data, err := r.get(ctx, repository.CommitKey(r.prefix, n), repository.MaxCommit)
+	if err != nil {
+		return known{}, err
+	}
+	c, err := repository.DecodeCommit(n, data)
+	if err != nil {
+		return known{}, r.named(err)
+	}
+	return known{Commit: c, sum: repository.Sum(data)}, nil
+}
+
+// readGC reads the gc object that holds. The zero GC hides nothing.
+func (r *Reader) readGC(ctx context.Context) (repository.GC, error) {
+	numbers, err := r.numbers(ctx, repository.GCPrefix(r.prefix), repository.ParseGCKey)
+	if err != nil || len(numbers) == 0 {
+		return repository.GC{}, err
+	}
+	k := numbers[len(numbers)-1]
+	data, err := r.get(ctx, repository.GCKey(r.prefix, k), repository.MaxSmall)
+	switch {
+	case isNotFound(err):
+		return repository.GC{}, fmt.Errorf("gc %d is gone: %w", k, errMoved)
+	case err != nil:
+		return repository.GC{}, err
+	}
+	g, err := repository.DecodeGC(k, data)
+	if err != nil {
+		return repository.GC{}, r.named(err)
+	}
+	return g, nil
+}
+
+// neverCommitted asks that a repository without a checkpoint looks like one that never had any: only seals, none missing, nothing
+// retired, no packs. Anything else has lost its commits, and must not be taken for empty.
+func (r *Reader) neverCommitted(ctx context.Context, numbers []uint64, gc repository.GC) error {
+	for i, n := range numbers {
+		if n != uint64(i)+1 {
+			return r.corrupt("there is no checkpoint commit, and commit %d is missing", i+1)
+		}
+	}
+	if gc.Number != 0 {
+		return r.corrupt("there is no checkpoint commit, yet gc %d retired some", gc.Number)
+	}
+	if len(numbers) > 0 {
+		return nil // a push may be uploading its first packs
+	}
+	pack, err := r.anyBelow(ctx, repository.PackPrefix(r.prefix))
+	if err == nil && pack != "" {
+		numbers, err = r.numbers(ctx, repository.CommitPrefix(r.prefix), repository.ParseCommitKey)
+		if err == nil && len(numbers) > 0 {
+			return fmt.Errorf("the first commit has come: %w", errMoved)
+		}
+		if err == nil {
+			return r.corrupt("there is no commit, yet pack %q exists", pack)
+		}
+	}
+	return err
+}
+
+// corrupt says what is wrong with the repository.
+func (r *Reader) corrupt(format string, args ...any) error {
+	return fmt.Errorf("target %q, prefix %q: %w: %s", r.calls.target, r.prefix, repository.ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+// named adds where the object was that err is about.
+func (r *Reader) named(err error) error {
+	return fmt.Errorf("target %q, prefix %q: %w", r.calls.target, r.prefix, err)
+}

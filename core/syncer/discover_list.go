@@ -1,0 +1,209 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// ErrNoCommit says that the commit asked for is proven not to be there: it never was, or retention has taken it.
+var ErrNoCommit = errors.New("no such commit")
+
+// Selector says which commit is wanted. At most one field is set; none asks for the newest.
+type Selector struct {
+	Checkpoint uuid.UUID // of this checkpoint; when it was committed more than once, the newest
+	Number     uint64    // of this number
+	AsOf       time.Time // the newest whose checkpoint was taken at or before this moment, by the clock of the host that took it
+}
+
+// String names the wanted commit in an error.
+func (s Selector) String() string {
+	switch {
+	case s.Checkpoint != uuid.Nil:
+		return "checkpoint " + s.Checkpoint.String()
+	case s.Number != 0:
+		return fmt.Sprintf("commit %d", s.Number)
+	case !s.AsOf.IsZero():
+		return "a checkpoint as of " + s.AsOf.UTC().Format(time.RFC3339)
+	}
+	return "the newest checkpoint"
+}
+
+// CommitInfo is a checkpoint commit without its file table.
+type CommitInfo struct {
+	Number     uint64
+	Epoch      uint64
+	Writer     repository.Writer
+	Created    time.Time
+	WrittenBy  string
+	Checkpoint repository.Checkpoint
+	Totals     repository.Totals
+}
+
+func infoOf(c *repository.Commit) CommitInfo {
+	return CommitInfo{
+		Number: c.Number, Epoch: c.Epoch, Writer: c.Writer, Created: c.Created, WrittenBy: c.WrittenBy,
+		Checkpoint: c.Checkpoint, Totals: c.Totals,
+	}
+}
+
+// ListCommits reads every checkpoint commit that can be restored, newest last. It reads the commits themselves, so it takes a request for
+// each; it checks that each stands rightly above the one before.
+func (r *Reader) ListCommits(ctx context.Context) ([]CommitInfo, error) {
+	var list []CommitInfo
+	err := r.settled(ctx, func() (err error) {
+		list, err = r.list(ctx)
+		return err
+	})
+	return list, err
+}
+
+func (r *Reader) list(ctx context.Context) ([]CommitInfo, error) {
+	numbers, format, err := r.index(ctx)
+	if err != nil || format == nil {
+		return nil, err
+	}
+	rows, err := r.rows(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	gc, err := r.readGC(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var infos []CommitInfo
+	var below *known
+	for i := range rows {
+		c := &rows[i]
+		if c.Commit == nil { // it was gone when it was read
+			if gc.Visible(numbers[i]) {
+				return nil, fmt.Errorf("commit %d is gone: %w", numbers[i], errMoved)
+			}
+			continue
+		}
+		if below != nil {
+			if err := r.follows(*below, c); err != nil {
+				return nil, err
+			}
+		}
+		below = c
+		if c.Kind == repository.KindCheckpoint && gc.Visible(c.Number) {
+			infos = append(infos, infoOf(c.Commit))
+		}
+	}
+	if len(infos) == 0 {
+		return nil, r.neverCommitted(ctx, numbers, gc)
+	}
+	return infos, nil
+}
+
+// rows reads the commits without keeping their file tables; one that is gone leaves its row empty.
+func (r *Reader) rows(ctx context.Context, numbers []uint64) ([]known, error) {
+	rows := make([]known, len(numbers))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(DefaultConcurrency)
+	for i, n := range numbers {
+		group.Go(func() error {
+			c, err := r.commit(ctx, n)
+			switch {
+			case isNotFound(err):
+				return nil
+			case err != nil:
+				return err
+			}
+			c.Files, c.Packs = nil, nil
+			rows[i] = c
+			return nil
+		})
+	}
+	return rows, group.Wait()
+}
+
+// Find reads the commit that a selector names. ErrNoCommit when it is proven that there is none.
+func (r *Reader) Find(ctx context.Context, sel Selector) (*repository.Commit, error) {
+	c, err := r.find(ctx, sel)
+	if err == nil && c == nil {
+		return nil, fmt.Errorf("target %q, prefix %q: %s: %w", r.calls.target, r.prefix, sel, ErrNoCommit)
+	}
+	return c, err
+}
+
+func (r *Reader) find(ctx context.Context, sel Selector) (*repository.Commit, error) {
+	if sel == (Selector{}) {
+		head, err := r.Discover(ctx)
+		return head.Commit, err
+	}
+	if sel.Number != 0 {
+		if _, format, err := r.index(ctx); err != nil || format == nil {
+			return nil, err
+		}
+		return r.restorable(ctx, sel.Number)
+	}
+	list, err := r.ListCommits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if sel.matches(list[i]) {
+			return r.restorable(ctx, list[i].Number)
+		}
+	}
+	return nil, nil
+}
+
+func (s Selector) matches(c CommitInfo) bool {
+	if s.Checkpoint != uuid.Nil {
+		return c.Checkpoint.ID == s.Checkpoint
+	}
+	return !c.Checkpoint.Created.After(s.AsOf)
+}
+
+// restorable reads checkpoint commit n, then gc; nil when it is not there, hidden, or a seal.
+func (r *Reader) restorable(ctx context.Context, n uint64) (*repository.Commit, error) {
+	var found *repository.Commit
+	err := r.settled(ctx, func() error {
+		c, err := r.commit(ctx, n)
+		if isNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		gc, err := r.readGC(ctx)
+		if err == nil && c.Kind == repository.KindCheckpoint && gc.Visible(n) {
+			found = c.Commit
+		}
+		return err
+	})
+	return found, err
+}
+
+// meter adds up progress from several goroutines and reports it one call at a time.
+type meter struct {
+	mu     sync.Mutex
+	report func(Progress)
+	now    Progress
+}
+
+// Progress of a pull or a restore.
+type Progress struct {
+	Commit uint64
+	Done   int64 // stored bytes read and checked
+	Total  int64 // stored bytes to read; what is there already does not count
+}
+
+func (m *meter) add(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now.Done += n
+	if m.report != nil {
+		m.report(m.now)
+	}
+}

@@ -1,0 +1,149 @@
+package syncer
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// donors are the local checkpoints: what a pull finds in them it does not read from the target. They are pinned until release. They are
+// immutable, so a file of theirs may be linked; the live state's never is. A nil *donors has nothing.
+type donors struct {
+	pins   []*checkpoint.Pinned
+	whole  map[repository.Digest][]donated // by the first chunk: files that begin with it
+	chunks map[repository.Digest]donated
+}
+
+// donated is chunk index of one file of a pinned checkpoint.
+type donated struct {
+	pin   int
+	file  *checkpoint.File
+	index int
+}
+
+// donors pins the local checkpoints. One that cannot be read lends nothing; whoever needs it will hear of it.
+func (r *Reader) donors(ctx context.Context, local *checkpoint.Store) *donors {
+	d := &donors{whole: map[repository.Digest][]donated{}, chunks: map[repository.Digest]donated{}}
+	list, err := local.List(ctx)
+	if err != nil {
+		r.log.Warn("some local checkpoints cannot be read and lend nothing to the pull", "error", err)
+	}
+	for _, m := range slices.Backward(list) {
+		pin, err := local.Pin(m.ID)
+		if err != nil {
+			continue // collected since
+		}
+		d.add(pin)
+	}
+	return d
+}
+
+func (d *donors) add(pin *checkpoint.Pinned) {
+	d.pins = append(d.pins, pin)
+	files := pin.Manifest().Files
+	for i := range files {
+		f := &files[i]
+		for j, sum := range f.Chunks {
+			at := donated{pin: len(d.pins) - 1, file: f, index: j}
+			if j == 0 {
+				d.whole[sum] = append(d.whole[sum], at)
+			}
+			if _, known := d.chunks[sum]; !known {
+				d.chunks[sum] = at
+			}
+		}
+	}
+}
+
+func (d *donors) release() {
+	for _, p := range d.pins {
+		p.Release()
+	}
+}
+
+// link makes the wanted file a second name of a donor's that has the same content and mode, and has not been touched since it was
+// published. It answers false when there is none, or when the file system cannot: then the file is written.
+func (d *donors) link(root *os.Root, want repository.File) bool {
+	if d == nil || len(want.Chunks) == 0 {
+		return false
+	}
+	for _, at := range d.whole[want.Chunks[0].Digest] {
+		if at.file.Mode != want.Mode || !sameChunks(at.file, want) {
+			continue
+		}
+		from := d.path(at)
+		info, err := os.Lstat(from)
+		if err != nil || !untouched(info, at.file) {
+			continue
+		}
+		// The folder was made by this restore, through its root; the name was checked.
+		to := filepath.Join(root.Name(), want.Path)
+		if there, err := os.Lstat(to); err == nil && os.SameFile(there, info) {
+			return true
+		} else if err == nil && root.Remove(want.Path) != nil {
+			return false
+		}
+		if os.Link(from, to) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *donors) path(at donated) string { return filepath.Join(d.pins[at.pin].Dir(), at.file.Path) }
+
+// untouched says that the file is still the one that was published: same inode, size and modification time, as publication itself asks.
+func untouched(info os.FileInfo, f *checkpoint.File) bool {
+	return info.Mode().IsRegular() && info.Size() == f.Size && info.Mode().Perm() == f.Mode &&
+		f.Inode != (checkpoint.Inode{}) && inodeOf(info) == f.Inode
+}
+
+func sameChunks(have *checkpoint.File, want repository.File) bool {
+	return have.Size == want.Size && slices.EqualFunc(have.Chunks, want.Chunks, func(a [32]byte, b repository.Chunk) bool { return a == b.Digest })
+}
+
+func sameContent(a, b checkpoint.File) bool {
+	return a.Size == b.Size && slices.Equal(a.Chunks, b.Chunks)
+}
+
+// donorReader reads chunks of donors, keeping the file read last open.
+type donorReader struct {
+	donors *donors
+	path   string
+	file   *os.File
+}
+
+func (d *donors) reader() *donorReader { return &donorReader{donors: d} }
+
+// read fills buf, which has the chunk's length, and checks it. False when no donor has the chunk, or not any more.
+func (r *donorReader) read(digest repository.Digest, buf []byte) bool {
+	if r.donors == nil {
+		return false
+	}
+	at, ok := r.donors.chunks[digest]
+	if !ok {
+		return false
+	}
+	if p := r.donors.path(at); r.file == nil || p != r.path {
+		r.close()
+		f, err := openRegular(p)
+		if err != nil {
+			return false
+		}
+		r.path, r.file = p, f
+	}
+	_, err := io.ReadFull(io.NewSectionReader(r.file, int64(at.index)*repository.ChunkSize, int64(len(buf))), buf)
+	return err == nil && repository.Sum(buf) == digest
+}
+
+func (r *donorReader) close() {
+	if r.file != nil {
+		r.file.Close() // nothing was written through it
+		r.file = nil
+	}
+}

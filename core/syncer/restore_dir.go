@@ -1,0 +1,137 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// RestoreRequest asks for the files of a checkpoint in a directory.
+type RestoreRequest struct {
+	From     Selector
+	Dir      string // must not exist, or be an empty directory
+	Spool    *Spool
+	Progress func(Progress) // nil = none; called from other goroutines, one call at a time, until RestoreDir returns
+}
+
+// RestoreDir puts the files of the selected commit into a directory: all of them, or it stays as it was. They are written beside it into
+// ".NAME.cairn-restore", checked, synced and then renamed; a restore that was interrupted goes on from there. A directory that holds
+// anything is refused. Errors are those of Pull.
+func (r *Reader) RestoreDir(ctx context.Context, req RestoreRequest) (CommitInfo, error) {
+	s, err := openStaging(req.Dir)
+	if err != nil {
+		return CommitInfo{}, fmt.Errorf("restore to %s: %w", req.Dir, err)
+	}
+	defer s.close()
+	var info CommitInfo
+	err = r.onCommit(ctx, req.From, func(c *repository.Commit) error {
+		info = infoOf(c)
+		return r.restore(ctx, req, s, c)
+	})
+	if err != nil {
+		return CommitInfo{}, fmt.Errorf("restore to %s: %w", req.Dir, err)
+	}
+	return info, nil
+}
+
+func (r *Reader) restore(ctx context.Context, req RestoreRequest, s *staging, c *repository.Commit) error {
+	fill := filling{reader: r, commit: c, dir: s.path, spool: req.Spool, progress: req.Progress}
+	if err := fill.run(ctx); err != nil {
+		return err
+	}
+	// Each chunk was checked when it was written; this reads what the disk gives back.
+	if err := checkpoint.Verify(ctx, s.path, checkpoint.Manifest{ID: c.Checkpoint.ID, Files: metaOf(c).Expect}); err != nil {
+		return err
+	}
+	return s.finish(ctx, c.Files)
+}
+
+// staging is the directory beside the destination. Its lock keeps a second restore to the same place away.
+type staging struct {
+	path string // of the staging directory
+	dest string
+	lock *os.File
+}
+
+func openStaging(dest string) (*staging, error) {
+	dest, err := filepath.Abs(dest)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDestination(dest); err != nil {
+		return nil, err
+	}
+	s := &staging{path: filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".cairn-restore"), dest: dest}
+	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(s.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	s.lock, err = os.OpenFile(s.path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, fmt.Errorf("the place for staging: %w", err)
+	}
+	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		s.lock.Close() // nothing was written through it
+		return nil, fmt.Errorf("%s is in use by another restore: %w", s.path, err)
+	}
+	return s, nil
+}
+
+// checkDestination refuses what a restore would have to overwrite.
+func checkDestination(dest string) error {
+	info, err := os.Lstat(dest)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return errors.New("it exists and is not a directory: name a new or an empty directory")
+	}
+	entries, err := os.ReadDir(dest)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("it is not empty (%q): name a new or an empty directory", entries[0].Name())
+	}
+	return nil
+}
+
+func (s *staging) close() { s.lock.Close() } // gives the lock back; nothing was written through it
+
+// finish makes the files durable and gives them their place. A rename onto a directory succeeds only while that is empty.
+func (s *staging) finish(ctx context.Context, files []repository.File) error {
+	root, err := os.OpenRoot(s.path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := newTree(root, files).sync(ctx); err != nil {
+		return err
+	}
+	if err := checkDestination(s.dest); err != nil {
+		return err
+	}
+	if err := os.Remove(s.dest); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(s.path, s.dest); err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(s.dest))
+	if err != nil {
+		return err
+	}
+	defer parent.Close() // nothing was written through it
+	return parent.Sync()
+}
