@@ -1,0 +1,334 @@
+package syncer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// CASES A2, A14: nothing but a confirmed commit is success.
+func TestAPushThatAStoreRefusesIsNeverShownAsSuccess(t *testing.T) {
+	for _, row := range []struct {
+		op, part string
+		after    bool
+		code     sdk.Code
+		want     JobState
+	}{
+		{"put", "FORMAT", false, sdk.PermissionDenied, JobFailed},
+		{"put", "epoch/", false, sdk.NoSpace, JobFailed},
+		{"put", "pack/", false, sdk.Unavailable, JobFailed},
+		{"put", "pack/", false, sdk.NoSpace, JobFailed},
+		{"put", "commit/00000000000000000001", false, sdk.Internal, JobFailed},
+		{"put", "commit/00000000000000000002", false, sdk.Unavailable, JobUnresolved},
+		{"put", "commit/00000000000000000002", false, sdk.PluginGone, JobUnresolved},
+		{"put", "commit/00000000000000000002", false, sdk.Unauthenticated, JobFailed},
+		{"put", "commit/00000000000000000002", false, sdk.Unsupported, JobFailed},
+		{"list", "", false, sdk.PermissionDenied, JobFailed},
+		{"get", "FORMAT", false, sdk.PermissionDenied, JobFailed}, // a 403 is unknown, never "absent"
+		{"get", "epoch/", false, sdk.PermissionDenied, JobFailed},
+	} {
+		t.Run(fmt.Sprintf("%s %s %s", row.op, row.part, row.code), func(t *testing.T) {
+			b := newBench(t)
+			id := b.publish(1, map[string]string{"f": "1"})
+			w := b.worker()
+			b.failOn(row.op, row.part, 1, row.code, row.after)
+			err := b.push(w, id, Periodic)
+			if !errors.Is(err, row.code) {
+				t.Fatalf("error %v", err)
+			}
+			s := w.Status()
+			if s.Committed != nil || s.Success != uuid.Nil || s.Periodic != uuid.Nil || s.Failures != 1 || s.PeriodicFailure.Checkpoint != id {
+				t.Errorf("status %+v", s)
+			}
+			if rec := s.Jobs[len(s.Jobs)-1]; rec.State != row.want || rec.Error == "" || rec.Commit != 0 {
+				t.Errorf("record %+v", rec)
+			}
+			b.heal()
+			b.mustPush(w, id, Periodic)
+			if s := w.Status(); s.Periodic != id || s.Failures != 0 || s.PeriodicFailure != nil {
+				t.Errorf("status after it healed: %+v", s)
+			}
+		})
+	}
+}
+
+// CASES A8, A15: a push that ends anywhere leaves nothing that a reader could take for a checkpoint, and the next one succeeds.
+func TestAPushThatEndsAtAnyCallLeavesAWholeRepository(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := int64(1); ; n++ {
+			b := newBench(t)
+			first := b.publish(1, map[string]string{"f": "1", "g": incompressible(8, 1000)})
+			b.mustPush(b.worker(), first, Periodic)
+			id := b.publish(2, map[string]string{"f": "2", "g": incompressible(9, 1000)})
+			w := b.restart()
+			ctx, cancel := context.WithCancel(t.Context())
+			base := b.store.Calls()
+			hook := func(c callt) error {
+				if c.N-base != n {
+					return nil
+				}
+				cancel()
+				return ctx.Err()
+			}
+			if after {
+				b.store.After = func(_ ctxt, c callt, err error) error { return cmp.Or(hook(c), err) }
+			} else {
+				b.store.Before = func(_ ctxt, c callt) error { return hook(c) }
+			}
+			err := w.Push(ctx, Job{Checkpoint: id, Trigger: Periodic})
+			cancel()
+			b.heal()
+			if err == nil {
+				if b.store.Calls()-base >= n {
+					t.Fatalf("cancelled at call %d and yet successful", n)
+				}
+				break
+			}
+			c := b.newest()
+			if c.Kind == repository.KindCheckpoint && c.Checkpoint.ID != first && c.Checkpoint.ID != id {
+				t.Fatalf("cancelled at call %d: commit %+v", n, c.Checkpoint)
+			}
+			if c.Kind == repository.KindCheckpoint {
+				b.content(c)
+			}
+			if s := w.Status(); s.Periodic != uuid.Nil && s.Periodic != first || s.Jobs[len(s.Jobs)-1].State != JobCancelled {
+				t.Fatalf("cancelled at call %d: status %+v", n, s)
+			}
+			b.mustPush(w, id, Periodic)
+			if got := b.content(b.newest()); got["f"] != "2" {
+				t.Fatalf("cancelled at call %d, pushed again: %q", n, got["f"])
+			}
+		}
+	}
+}
+
+// CASES A11, A13: the commit landed, the answer did not.
+func TestAPushThatLosesItsReplyIsReadBack(t *testing.T) {
+	b := newBench(t)
+	id := b.publish(1, map[string]string{"f": "1"})
+	w := b.worker()
+	b.failOn("put", "commit/00000000000000000002", 1, sdk.Unavailable, true)
+	b.mustPush(w, id, Requested)
+	if n := len(b.commits()); n != 2 {
+		t.Errorf("%d commits, want the seal and one", n)
+	}
+}
+
+func TestACommitThatLandsAfterItsCallerGaveUpIsFoundByTheNextJob(t *testing.T) {
+	b := newBench(t)
+	id := b.publish(1, map[string]string{"f": "1"})
+	w := b.worker()
+	ctx, cancel := context.WithCancel(t.Context())
+	b.store.After = func(_ ctxt, c callt, err error) error {
+		if strings.Contains(c.Key, "commit/00000000000000000002") {
+			cancel() // a millisecond before the reply
+			return ctx.Err()
+		}
+		return err
+	}
+	if err := w.Push(ctx, Job{Checkpoint: id, Trigger: Requested}); !errors.Is(err, ErrUnresolved) {
+		t.Fatalf("error %v", err)
+	}
+	if s := w.Status(); s.Success != uuid.Nil || s.Committed != nil {
+		t.Errorf("told before it was known: %+v", s)
+	}
+	b.heal()
+	b.mustPush(w, id, Requested)
+	if s := w.Status(); len(b.commits()) != 2 || s.Success != id || s.Committed.Number != 2 {
+		t.Errorf("%d commits, status %+v", len(b.commits()), s)
+	}
+}
+
+func TestAnOlderAttemptOfOursThatLandedIsPlannedOnTopOf(t *testing.T) {
+	b := newBench(t)
+	w := b.worker()
+	older := b.publish(1, map[string]string{"f": "1"})
+	b.failOn("get", "commit/00000000000000000002", 1, sdk.Unavailable, false) // not even the read-back is answered
+	lost := b.store.Before
+	b.store.After = func(_ ctxt, c callt, err error) error {
+		if c.Op == "put" && strings.Contains(c.Key, "commit/00000000000000000002") {
+			return &sdk.Error{Code: sdk.Unavailable}
+		}
+		return err
+	}
+	b.store.Before = lost
+	if err := b.push(w, older, Periodic); !errors.Is(err, ErrUnresolved) {
+		t.Fatalf("error %v", err)
+	}
+	b.heal()
+	newer := b.publish(2, map[string]string{"f": "2"})
+	b.mustPush(w, newer, Periodic)
+	all := b.commits()
+	if len(all) != 3 || all[2].Checkpoint.ID != older || all[3].Checkpoint.ID != newer {
+		t.Errorf("commits %v", all)
+	}
+}
+
+// CASES A10, A17, A18, A20: what is on disk is not what was published.
+func TestACheckpointThatChangedOnDiskIsNotCommitted(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, path string) error{
+		"a byte was flipped": func(t *testing.T, path string) error {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			content[len(content)/2] ^= 1
+			return os.WriteFile(path, content, 0o600)
+		},
+		"it shrank":      func(_ *testing.T, path string) error { return os.Truncate(path, 1<<20) },
+		"it grew":        func(_ *testing.T, path string) error { return os.Truncate(path, 4<<20) },
+		"it was removed": func(_ *testing.T, path string) error { return os.Remove(path) },
+		"it became a link": func(_ *testing.T, path string) error {
+			return errors.Join(os.Remove(path), os.Symlink("/etc/hostname", path))
+		},
+		"it became a pipe": func(t *testing.T, path string) error {
+			return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600))
+		},
+		"it became a catalog": func(_ *testing.T, path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			id := b.publish(1, map[string]string{"f": incompressible(6, 2<<20), "a": "first"})
+			if err := damage(t, b.file(id, "f")); err != nil {
+				t.Fatal(err)
+			}
+			w := b.worker()
+			err := b.push(w, id, Periodic)
+			if err == nil || !strings.Contains(err.Error(), "f") {
+				t.Fatalf("error %v", err)
+			}
+			if name != "it was removed" && name != "it became a link" && !errors.Is(err, checkpoint.ErrCorrupt) {
+				t.Errorf("error %v", err)
+			}
+			if c := b.newest(); c.Kind != repository.KindSeal {
+				t.Errorf("commit %+v", c.Checkpoint)
+			}
+			b.mustPush(w, b.publish(2, map[string]string{"f": "whole again"}), Periodic)
+		})
+	}
+}
+
+// CASES A10, A18: the file ends early while it is read, after all checks at the beginning.
+func TestAFileThatIsCutWhileItIsReadIsNotCommitted(t *testing.T) {
+	b := newBench(t)
+	id := b.publish(1, map[string]string{"f": incompressible(7, 20<<20)})
+	path := b.file(id, "f")
+	var once atomic.Bool
+	b.store.Before = func(_ ctxt, c callt) error {
+		if strings.Contains(c.Key, "pack/") || strings.Contains(c.Key, "epoch/00000000000000000002") && once.CompareAndSwap(false, true) {
+			return os.Truncate(path, 10<<20)
+		}
+		return nil
+	}
+	err := b.push(b.worker(), id, Periodic)
+	if !errors.Is(err, checkpoint.ErrCorrupt) {
+		t.Fatalf("error %v", err)
+	}
+	if c := b.newest(); c.Kind != repository.KindSeal {
+		t.Errorf("commit %+v", c.Checkpoint)
+	}
+}
+
+// CASES A16: a stream that ends early with a clean end.
+func TestAnAnswerThatEndsEarlyIsNotBelieved(t *testing.T) {
+	b := newBench(t)
+	b.mustPush(b.worker(), b.publish(1, map[string]string{"f": "1"}), Periodic)
+	w := b.restart()
+	id := b.publish(2, map[string]string{"f": "2"})
+	b.store.Body = func(_ callt, body io.ReadCloser) io.ReadCloser {
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(body, 50), body}
+	}
+	if err := b.push(w, id, Periodic); !errors.Is(err, sdk.Corrupt) {
+		t.Fatalf("error %v", err)
+	}
+	if n := len(b.commits()); n != 2 {
+		t.Errorf("%d commits", n)
+	}
+	b.heal()
+	b.mustPush(w, id, Periodic)
+}
+
+// CASES A72: a store that takes two requests at a time is asked for fewer than eight, and the push succeeds.
+func TestAStoreThatThrottlesIsAskedForLess(t *testing.T) {
+	b := newBench(t)
+	id := b.publish(1, map[string]string{"f": incompressible(10, 50<<20)})
+	synctest.Test(t, func(t *testing.T) {
+		var inFlight, refused atomic.Int64
+		b.store.Before = func(_ ctxt, c callt) error {
+			now := inFlight.Add(1)
+			time.Sleep(100 * time.Millisecond)
+			if now > 2 && c.Op == "put" {
+				inFlight.Add(-1)
+				refused.Add(1)
+				return &sdk.Error{Code: sdk.Throttled}
+			}
+			return nil
+		}
+		b.store.After = func(_ ctxt, _ callt, err error) error {
+			inFlight.Add(-1)
+			return err
+		}
+		slots := NewLimiter(8)
+		w := b.worker(func(c *Config) {
+			c.Slots, c.RetryBudget, c.Jitter = slots, time.Minute, func() float64 { return 0.5 }
+		})
+		if err := w.Push(t.Context(), Job{Checkpoint: id, Trigger: Periodic}); err != nil {
+			t.Fatal(err)
+		}
+		if _, bound := slots.InFlight(); refused.Load() == 0 || bound > 6 {
+			t.Errorf("throttled %d times, the bound is %d", refused.Load(), bound)
+		}
+		if rec := w.Status().Jobs[0]; rec.Attempts < 2 || rec.Requests < 10 || rec.Bytes < 50<<20 || rec.Objects != 8 {
+			t.Errorf("record %+v", rec)
+		}
+	})
+}
+
+// CASES A75: a target that accepts and never answers.
+func TestATargetThatNeverAnswersFailsItsJobInTimeAndShowsSinceWhen(t *testing.T) {
+	b := newBench(t)
+	id := b.publish(1, map[string]string{"f": "1"})
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		b.store.Before = func(ctx ctxt, c callt) error {
+			if c.Op == "put" && strings.Contains(c.Key, "pack/") {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		w := b.worker(func(c *Config) { c.RetryBudget = time.Minute; c.Jitter = func() float64 { return 0.5 } })
+		ended := make(chan error, 1)
+		go func() { ended <- w.Push(t.Context(), Job{Checkpoint: id, Trigger: Periodic}) }()
+		time.Sleep(25 * time.Second)
+		s := w.Status()
+		if s.Condition != Pushing || s.Running == nil || !s.Running.StuckSince.Equal(began) || s.Running.Attempts != 2 || s.Running.Error == "" {
+			t.Errorf("status while it hangs: %+v, running %+v", s, s.Running)
+		}
+		err := <-ended
+		if !errors.Is(err, sdk.Unavailable) || !strings.Contains(err.Error(), "no answer within 10s") {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(began); took < 50*time.Second || took > 80*time.Second {
+			t.Errorf("it took %s with a budget of a minute", took)
+		}
+	})
+}
