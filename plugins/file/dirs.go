@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+	"syscall"
+)
+
+// open opens the target's directory for one call.
+func (t *target) open() (*os.Root, error) {
+	root, err := os.OpenRoot(t.path)
+	if err == nil {
+		return root, nil
+	}
+	if info, statErr := os.Stat(t.path); statErr == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: t.path, Err: syscall.ENOTDIR} // os.Root hides the errno
+	}
+	return nil, rootError(t.path, err)
+}
+
+// stillThere tells a key that does not exist from a store that does not: the directory may have been removed or unmounted since the
+// call opened it.
+func (t *target) stillThere(root *os.Root) error {
+	opened, err := root.Stat(".")
+	if err != nil {
+		return rootError(t.path, err)
+	}
+	now, err := os.Stat(t.path)
+	if err == nil && !os.SameFile(opened, now) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return rootError(t.path, err)
+	}
+	return nil
+}
+
+// makeDir makes the directory dir (of a key, so relative and clean) and those above it, durably.
+func (t *target) makeDir(root *os.Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	info, err := root.Lstat(dir)
+	if err == nil && t.dirs.known(dir, info) {
+		return nil
+	}
+	if err := t.makeDir(root, path.Dir(dir)); err != nil {
+		return err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := root.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err = root.Lstat(dir)
+	}
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().IsRegular():
+		return errClash
+	case !info.IsDir():
+		return fmt.Errorf("%s: %w", dir, errLink)
+	}
+	// Also when it was there: another process may have made it a moment ago.
+	if err := t.syncDir(root, path.Dir(dir)); err != nil {
+		return err
+	}
+	t.dirs.add(dir, info)
+	return nil
+}
+
+func (t *target) syncDir(root *os.Root, dir string) error {
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return t.sync(f)
+}
+
+// explain finds the reason of an error without errno: os.Root refuses a link that leads out of it.
+func (t *target) explain(root *os.Root, key string, err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return err
+	}
+	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
+		if info, statErr := root.Lstat(dir); statErr == nil && !info.IsDir() {
+			return fmt.Errorf("%s: %w", dir, errLink)
+		}
+	}
+	return err
+}
+
+// durableDirs remembers directories whose names were synced, so that a Put syncs one directory and not the whole path. A directory
+// that was removed and made again is another one.
+type durableDirs struct {
+	mu    sync.Mutex
+	infos map[string]fs.FileInfo
+}
+
+// maxDurableDirs bounds the memory: each commit has a directory of packs.
+const maxDurableDirs = 1024
+
+func (d *durableDirs) known(dir string, info fs.FileInfo) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known, ok := d.infos[dir]
+	return ok && os.SameFile(known, info)
+}
+
+func (d *durableDirs) add(dir string, info fs.FileInfo) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.infos == nil || len(d.infos) >= maxDurableDirs {
+		d.infos = map[string]fs.FileInfo{}
+	}
+	d.infos[dir] = info
+}
+
+func (d *durableDirs) forget(dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.infos, dir)
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/sdktest"
+)
+
+func TestTheFileTargetPassesTheExam(t *testing.T) {
+	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
+		dir := t.TempDir()
+		return &sdktest.Env{
+			Target: openTarget(t, dir),
+			Reopen: func(context.Context) (sdk.Target, error) { return openTarget(t, dir), nil },
+		}
+	})
+}
+
+func TestTheFileTargetPassesTheExamOverTheWire(t *testing.T) {
+	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
+		dir := t.TempDir()
+		target := openTarget(t, dir)
+		target.sync = func(*os.File) error { return nil } // the exam above waits for the disk; this one is about the wire
+		client, spool := sdktest.OverRPC(t, target)
+		return &sdktest.Env{
+			Target: client, Spool: spool,
+			Reopen: func(context.Context) (sdk.Target, error) { return openTarget(t, dir), nil },
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// tempMaxAge is when the temporary file of a Put is a dead one's: the host gives a Put a few minutes. Should a clock be so wrong that a
+// living one is removed, its Put fails and is tried again.
+const tempMaxAge = 24 * time.Hour
+
+// List walks the directories in the order of keys. Names that no key can have are not ours and are passed over, "lost+found" among them;
+// a directory that cannot be read, and a link with the name of an object, are errors.
+func (t *target) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
+	return func(yield func(sdk.Object, error) bool) {
+		root, err := t.open()
+		if err != nil {
+			yield(sdk.Object{}, failed("list", req.Prefix, err))
+			return
+		}
+		defer root.Close()
+		w := walker{ctx: ctx, root: root, req: req, yield: yield}
+		if dir, ok := firstDir(req.Prefix); ok {
+			err = w.walk(dir)
+		}
+		if err == nil {
+			err = t.stillThere(root)
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(sdk.Object{}, failed("list", req.Prefix, err))
+			return
+		}
+		t.sweep(root, w.temps)
+	}
+}
+
+// firstDir is the deepest directory that holds every key with the prefix; ok is false when there is no such key, as with "../a".
+func firstDir(prefix string) (dir string, ok bool) {
+	i := strings.LastIndexByte(prefix, '/')
+	if i < 0 {
+		return ".", true
+	}
+	return prefix[:i], sdk.CheckKey(prefix[:i]) == nil
+}
+
+// sweep removes the temporary files of Puts that died long ago. It runs after a listing, which sees them anyway. An error leaves the
+// file to the next time: it is only space.
+func (t *target) sweep(root *os.Root, temps []sdk.Object) {
+	for _, temp := range temps {
+		if t.now().Sub(temp.Modified) > tempMaxAge {
+			_ = root.Remove(temp.Key)
+		}
+	}
+}
+
+// errStopped ends a walk whose consumer has heard enough.
+var errStopped = errors.New("stopped")
+
+type walker struct {
+	ctx   context.Context
+	root  *os.Root
+	req   sdk.ListRequest
+	yield func(sdk.Object, error) bool
+	temps []sdk.Object
+}
+
+// entry is a name in a directory, with the key it has or begins.
+type entry struct {
+	fs.DirEntry
+	key string // of a directory: with "/" at its end
+}
+
+func (w *walker) walk(dir string) error {
+	entries, err := w.read(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		switch {
+		case w.irrelevant(e.key):
+		case e.IsDir():
+			err = w.walk(path.Clean(e.key))
+		default:
+			err = w.object(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read lists a directory by the keys of its entries. "a-b" comes before what is in "a", for "-" is less than "/"; "a0" comes after.
+func (w *walker) read(dir string) ([]entry, error) {
+	f, err := w.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if absent(err) && dir != "." {
+		return nil, nil // no such prefix, or removed since as an empty directory
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, fmt.Errorf("read directory %s: %w", dir, err)
+	}
+	entries := make([]entry, 0, len(list))
+	for _, d := range list {
+		e := entry{DirEntry: d, key: path.Join(dir, d.Name())}
+		if d.IsDir() {
+			e.key += "/"
+		}
+		switch {
+		case strings.HasPrefix(d.Name(), tempPrefix):
+			w.noteTemp(e)
+		case sdk.CheckKey(path.Clean(e.key)) == nil:
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	return entries, nil
+}
+
+// irrelevant is true when neither the key nor, of a directory, any key in it can be asked for.
+func (w *walker) irrelevant(key string) bool {
+	below := strings.HasSuffix(key, "/")
+	hasPrefix := strings.HasPrefix(key, w.req.Prefix) || below && strings.HasPrefix(w.req.Prefix, key)
+	isAfter := key > w.req.StartAfter || below && strings.HasPrefix(w.req.StartAfter, key)
+	return !hasPrefix || !isAfter
+}
+
+func (w *walker) object(e entry) error {
+	if !e.Type().IsRegular() {
+		return fmt.Errorf("%s: %w", e.key, errLink)
+	}
+	info, err := e.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // deleted since
+	}
+	if err != nil {
+		return err
+	}
+	if !w.yield(sdk.Object{Key: e.key, Size: info.Size(), Modified: info.ModTime()}, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+func (w *walker) noteTemp(e entry) {
+	if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+		w.temps = append(w.temps, sdk.Object{Key: e.key, Modified: info.ModTime()})
+	}
+}

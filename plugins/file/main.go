@@ -1,0 +1,35 @@
+// Command cairn-plugin-file is the plugin of targets that are directories: on a disk, a mounted share, a NAS.
+//
+// An object is one regular file whose path below the directory is its key. The host starts the program; see package rpc. Its
+// goroutines are those of rpc.Serve: every method does its work on the goroutine that calls it.
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/rpc"
+)
+
+func main() {
+	rpc.Serve(plugin(time.Now)) //nolint:forbidigo // a main owns the clock
+}
+
+func plugin(now func() time.Time) sdk.Plugin[Config] {
+	return sdk.Plugin[Config]{
+		Name:     "file",
+		Version:  "0.1.0",
+		Doc:      "stores objects as files below a directory of this machine",
+		Validate: validate,
+		Open: func(_ context.Context, env sdk.Env, cfg Config) (sdk.Target, error) {
+			if cfg.Create {
+				// A disk that is away must not keep the plugin from starting: each call then says so.
+				if err := createRoot(cfg.Path); err != nil {
+					env.Log.Warn("target directory not created", "path", cfg.Path, "error", err)
+				}
+			}
+			return newTarget(cfg.Path, now), nil
+		},
+	}
+}
