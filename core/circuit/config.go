@@ -43,6 +43,10 @@ type Config struct {
 	// LastSync is what sync status said when the last run ended; status carries on from there.
 	LastSync SyncSummary
 
+	// SaveSync, when set, hears what sync status says after each push that ended, so that the host can keep it for the next run. Calls come
+	// one at a time, in order, from the jobs' goroutines; they may block. What a loop answered without a job is in Status after Run.
+	SaveSync func(SyncSummary)
+
 	// Paused starts the loop without steps until Resume.
 	Paused bool
 

@@ -128,6 +128,18 @@ func (l *Loop) endPush(ctx context.Context, target int, p *push, err error) {
 		log.Info("push committed", "step", p.checkpoint.Step, "took", now.Sub(p.since))
 	}
 	l.Wake()
+	l.saveSync()
+}
+
+func (l *Loop) saveSync() {
+	if l.cfg.SaveSync == nil {
+		return
+	}
+	l.saving.Lock()
+	defer l.saving.Unlock()
+	summary := l.Status().Sync
+	summary.Running = uuid.Nil // it does not outlive this run
+	l.cfg.SaveSync(summary)
 }
 
 // interrupted marks the error of a job that was cut off by the end of the loop.

@@ -17,6 +17,8 @@ type Loop struct {
 	book   *book
 	wake   chan struct{} // has room for one: calls coalesce
 
+	saving sync.Mutex // makes calls of SaveSync one at a time, in order
+
 	// Of the goroutine in Run.
 	memory trigger.State
 	jobs   sync.WaitGroup
@@ -244,7 +246,11 @@ func (l *Loop) finish(failure error) {
 	for _, release := range releases {
 		release()
 	}
-	l.cfg.Log.Info("loop ended", "error", text(failure))
+	if failure != nil {
+		l.logFailure("loop ended", failure)
+	} else {
+		l.cfg.Log.Info("loop ended")
+	}
 }
 
 func (l *Loop) shutdownTimeout() time.Duration {

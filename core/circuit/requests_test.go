@@ -382,6 +382,16 @@ func TestStepRequestsShareOneStepAndWaitForTheEndOfAPause(t *testing.T) {
 	})
 }
 
+func TestAStepRequestWakesAnIdleLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, nil).start()
+		done, err := r.loop.RequestStep()
+		expect(t, "request", err, nil)
+		expect(t, "answer", answered(t, done), nil)
+		expect(t, "step", r.loop.Status().Totals, Totals{Steps: 1})
+	})
+}
+
 func TestWaitsEndWhenTheirStepIsSafe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 0, []time.Duration{0, 0}).start()
@@ -459,6 +469,7 @@ func TestEveryRequestIsAnsweredExactlyOnceAtExit(t *testing.T) {
 					step, err := r.loop.RequestStep()
 					expect(t, "step", err, nil)
 					open = append(open, step)
+					synctest.Wait() // the first are running, the others wait
 				}
 				r.engine.change(func(e *engine) { e.facts.Step++ })
 				for range 3 {

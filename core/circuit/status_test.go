@@ -106,6 +106,26 @@ func TestPeriodicCountsWhatARequestHasBroughtThere(t *testing.T) {
 	})
 }
 
+func TestSyncStatusIsSavedAfterEachPushAndCarriesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var saved []SyncSummary // one call at a time
+		r := newRig(t, 0, []time.Duration{10 * time.Second, 0}, func(c *Config) {
+			c.SaveSync = func(s SyncSummary) { saved = append(saved, s) }
+		}).start()
+		r.checkpoint()
+		mustSync(t, r.loop, "")
+		synctest.Wait()
+		r.checkpoint()
+		sleep(time.Minute)
+		_ = r.loop.Stop(false)
+		expect(t, "Run", r.end(), nil)
+		expect(t, "saved", len(saved), 3)
+		expect(t, "last saved", saved[2], SyncSummary{Success: id(1), Periodic: id(2)})
+		next := newRig(t, 0, []time.Duration{0, 0}, func(c *Config) { c.LastSync = saved[2] }).start()
+		expect(t, "success in the next run", next.loop.Status().Sync, saved[2])
+	})
+}
+
 func TestAPeriodicFailureIsShownUntilPeriodicMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 0, []time.Duration{10 * time.Second, 10 * time.Second})

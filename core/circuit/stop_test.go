@@ -78,6 +78,23 @@ func TestStop(t *testing.T) {
 			took: 7 * time.Second, made: 3, step: 3, pushes: "3 shutdown",
 		},
 		{
+			name: "an older one that fails meanwhile is no error: the final one covers it",
+			given: func(r *rig) {
+				r.disk.writing = func(ctx context.Context) error {
+					if err := pass(ctx, 4*time.Second); len(r.disk.begun) == 2 {
+						return errors.Join(errPlanted, err)
+					}
+					return nil
+				}
+				r.engine.feed(1)
+				synctest.Wait()
+				mustCheckpoint(r.t, r.loop)
+				sleep(time.Second)
+				r.engine.feed(1)
+			},
+			took: 7 * time.Second, made: 2, step: 3, pushes: "2 shutdown",
+		},
+		{
 			name: "one of the current step that is being written is",
 			given: func(r *rig) {
 				r.disk.takes = 4 * time.Second
