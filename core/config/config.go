@@ -9,6 +9,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/cairnsync/cairn/core/trigger"
@@ -56,6 +57,15 @@ type Pipeline struct {
 	Circuit    SQL
 	Checkpoint Checkpoint
 	Backend    Backend
+
+	place Diagnostic // where a fault of the circuit is to be shown
+}
+
+// Fault places a circuit's own complaint at the pipeline's circuit block.
+func (p Pipeline) Fault(summary, remedy string) Diagnostic {
+	at := p.place
+	at.Severity, at.Summary, at.Remedy = Error, fmt.Sprintf("pipeline %q: %s", p.Name, summary), remedy
+	return at
 }
 
 // Initial is the state a pipeline starts in when it has never run here.

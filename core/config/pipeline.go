@@ -16,6 +16,7 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 		p := Pipeline{Name: s.label, Initial: Initial(s.text("initial"))}
 		if circuit, ok := s.inner("circuit"); ok {
 			p.Circuit = circuit.sql()
+			p.place = diagnostic(Error, s.source, circuit.at, "", "")
 		}
 		checkpoint, hasCheckpoint := s.inner("checkpoint")
 		if hasCheckpoint {

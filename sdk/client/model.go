@@ -175,16 +175,19 @@ type TargetSync struct {
 type Stats struct {
 	Step     uint64       `json:"step"`
 	Buffered int          `json:"buffered" doc:"Records that wait for a step."`
+	Waiting  string       `json:"waiting,omitempty" doc:"Why no step runs though records may be there."`
+	Size     int64        `json:"state_bytes" doc:"Bytes of the live state on disk, as far as the circuit counts them."`
 	Inputs   []InputStats `json:"inputs"`
 }
 
 // InputStats are the numbers of one input.
 type InputStats struct {
 	Name     string `json:"name"`
-	Applied  uint64 `json:"applied" doc:"Records applied since the state began."`
-	Rejected uint64 `json:"rejected" doc:"Records in cairn_errors."`
-	Position string `json:"position,omitempty" doc:"How far the input is read."`
-	Problem  string `json:"problem,omitempty" doc:"Why it does not go on."`
+	Applied  int64  `json:"applied" doc:"Records since the state began."`
+	Rejected int64  `json:"rejected" doc:"Records of them that are rows of cairn_errors."`
+	Buffered int    `json:"buffered"`
+	Stopped  string `json:"stopped,omitempty" doc:"Why the input takes no more until a restart."`
+	Note     string `json:"note,omitempty" doc:"What its reader noticed: a file that is gone, a pattern that matches nothing."`
 }
 
 // Ingested answers POST …/ingress/{input}.

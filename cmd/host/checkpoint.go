@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/cairnsync/cairn/core/host"
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+func (p *program) checkpointCommand() *cobra.Command {
+	return group("checkpoint", "Take, list, push and restore checkpoints", p.createCommand(), p.listCommand(), p.pushCommand(), p.restoreCommand())
+}
+
+func (p *program) createCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "create PIPELINE", Short: "Take a local checkpoint of the state as it is now, and wait for it", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := p.client()
+			if err := c.CheckpointAndWait(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			all, err := c.Checkpoints(cmd.Context(), args[0])
+			if err != nil || len(all) == 0 {
+				return err
+			}
+			newest := all[len(all)-1]
+			return p.show(newest, func(w io.Writer) {
+				fmt.Fprintf(w, "checkpoint %s of step %d, %s\n", newest.UUID, newest.Step, size(newest.Size))
+			})
+		},
+	}
+}
+
+func (p *program) listCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list PIPELINE", Short: "List local checkpoints; with --config, of a pipeline that does not run", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if p.config == "" {
+				all, err := p.client().Checkpoints(ctx, args[0])
+				return errors.Join(err, p.showCheckpoints(all, err))
+			}
+			o, err := p.offline(ctx)
+			if err != nil {
+				return err
+			}
+			all, err := o.LocalCheckpoints(ctx, args[0])
+			return errors.Join(offlineError(err), p.showCheckpoints(all, err))
+		},
+	}
+	p.configFlags(cmd)
+	return cmd
+}
+
+func (p *program) pushCommand() *cobra.Command {
+	var noWait bool
+	cmd := &cobra.Command{
+		Use: "push PIPELINE", Short: "Push the newest local checkpoint to every target, and wait until it is committed there", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := p.client().SyncCheckpoint(cmd.Context(), args[0], !noWait)
+			if err != nil {
+				return err
+			}
+			return p.show(map[string]any{"checkpoint_uuid": id, "committed": !noWait}, func(w io.Writer) {
+				if noWait {
+					fmt.Fprintf(w, "push of checkpoint %s is asked for\n", id)
+					return
+				}
+				fmt.Fprintf(w, "checkpoint %s is committed on every target\n", id)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when the push is asked for")
+	return cmd
+}
+
+func (p *program) remoteCommand() *cobra.Command {
+	var target string
+	list := &cobra.Command{
+		Use: "list PIPELINE", Short: "List the checkpoints on the targets; with --config, without a running host", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if p.config == "" {
+				all, err := p.client().RemoteCheckpoints(ctx, args[0], target)
+				return errors.Join(err, p.showCheckpoints(all, err))
+			}
+			o, err := p.offline(ctx)
+			if err != nil {
+				return err
+			}
+			all, err := o.RemoteCheckpoints(ctx, args[0], target)
+			return errors.Join(offlineError(err), p.showCheckpoints(all, err))
+		},
+	}
+	p.configFlags(list)
+	list.Flags().StringVar(&target, "target", "", "only this target")
+	return group("remote", "Look at what the targets hold", list)
+}
+
+// showCheckpoints prints a list, unless there is only an error to tell.
+func (p *program) showCheckpoints(all []client.CheckpointView, failed error) error {
+	if failed != nil && len(all) == 0 {
+		return nil
+	}
+	return p.show(all, func(w io.Writer) {
+		if len(all) == 0 {
+			fmt.Fprintln(w, "no checkpoints")
+			return
+		}
+		rows := [][]string{}
+		for _, c := range all {
+			rows = append(rows, []string{c.UUID.String(), strconv.FormatUint(c.Step, 10), size(c.Size), c.Created.Local().Format(time.DateTime), strings.Join(c.Where, ", ")})
+		}
+		table(w, []string{"CHECKPOINT", "STEP", "SIZE", "CREATED", "WHERE"}, rows)
+	})
+}
+
+// offline reads the configuration for a command that needs no host.
+func (p *program) offline(ctx context.Context) (host.Offline, error) {
+	cfg, err := p.load(ctx, "")
+	if err != nil {
+		return host.Offline{}, err
+	}
+	return host.Offline{Config: cfg, Log: hclog.New(&hclog.LoggerOptions{Name: "cairn", Output: p.stderr, Level: hclog.Warn}), Now: time.Now}, nil //nolint:forbidigo // main hands the clock down
+}
+
+func offlineError(err error) error {
+	if errors.Is(err, host.ErrUnknown) {
+		return notFoundError{err}
+	}
+	return err
+}
+
+func parseID(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return uuid.Nil, usageError{fmt.Errorf("%q is not the uuid of a checkpoint", text)}
+	}
+	return id, nil
+}

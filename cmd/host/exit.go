@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+// The exit codes. They are documented in docs/cli.md and stable.
+const (
+	exitDone        = 0 // it is done
+	exitFailed      = 1 // it failed
+	exitUsage       = 2 // the command line is wrong
+	exitConfig      = 3 // the configuration has errors
+	exitUnreachable = 4 // no host answers
+	exitNotFound    = 5 // what was named does not exist
+	exitNotNow      = 6 // it is not possible in the present state
+	exitExam        = 7 // the plugin does not pass
+)
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ error }
+
+// examError is a plugin that does not pass.
+type examError struct{ error }
+
+// unreachableError is a host that does not answer.
+type unreachableError struct{ error }
+
+func (e unreachableError) Unwrap() error { return e.error }
+
+// notFoundError is a name that nothing bears.
+type notFoundError struct{ error }
+
+// shownError has been told to the user already, at more length than a line.
+type shownError struct{ error }
+
+func (e *shownError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	switch {
+	case is[usageError](err):
+		return exitUsage
+	case is[config.Diagnostics](err):
+		return exitConfig
+	case is[unreachableError](err):
+		return exitUnreachable
+	case is[notFoundError](err):
+		return exitNotFound
+	case is[examError](err):
+		return exitExam
+	}
+	var answered *client.Error
+	if !errors.As(err, &answered) {
+		return exitFailed
+	}
+	switch answered.Code {
+	case client.CodeInvalidTransition, client.CodeNotRunning, client.CodeNothingToSync, client.CodeNoSync:
+		return exitNotNow
+	}
+	if answered.Status == http.StatusNotFound {
+		return exitNotFound
+	}
+	return exitFailed
+}
+
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}

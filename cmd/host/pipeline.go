@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+func (p *program) pipelineCommand() *cobra.Command {
+	var now bool
+	stop := p.verb("stop PIPELINE", "Take a last checkpoint, push it where push_on_shutdown says so, and stop", "is stopping",
+		func(ctx context.Context, c *client.Client, name string) error { return c.Stop(ctx, name, !now) })
+	stop.Flags().BoolVar(&now, "now", false, "stop without a checkpoint and without a push")
+	return group("pipeline", "Start, pause, resume, stop and adopt",
+		p.verb("start PIPELINE", "Start a stopped or failed pipeline", "is starting", starting),
+		p.verb("pause PIPELINE", "Hold back steps; checkpoints and pushes go on", "is paused", pausing),
+		p.verb("resume PIPELINE", "End a pause", "runs on", resuming),
+		stop, p.adoptCommand())
+}
+
+func starting(ctx context.Context, c *client.Client, name string) error { return c.Start(ctx, name) }
+
+func pausing(ctx context.Context, c *client.Client, name string) error { return c.Pause(ctx, name) }
+
+func resuming(ctx context.Context, c *client.Client, name string) error { return c.Resume(ctx, name) }
+
+func (p *program) verb(use, short, done string, do func(context.Context, *client.Client, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := do(cmd.Context(), p.client(), args[0]); err != nil {
+				return err
+			}
+			return p.show(map[string]string{"pipeline": args[0], "answer": done}, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", args[0], done) })
+		},
+	}
+}
+
+func (p *program) adoptCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "adopt PIPELINE TARGET", Short: "Let pushes go on top of the history that a held target has", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := p.client().Adopt(cmd.Context(), args[0], args[1]); err != nil {
+				return err
+			}
+			return p.show(map[string]string{"pipeline": args[0], "target": args[1], "answer": "adopted"}, func(w io.Writer) {
+				fmt.Fprintf(w, "target %s is adopted: the next push of %s goes on top of what it holds\n", args[1], args[0])
+			})
+		},
+	}
+}
+
+func (p *program) queryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "query PIPELINE SQL", Short: "Read the live state; rows as JSON lines", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] == "" {
+				return usageError{errors.New("give a statement")}
+			}
+			return p.client().Query(cmd.Context(), args[0], args[1], p.stdout)
+		},
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"github.com/cairnsync/cairn/core/host"
+)
+
+// restoreFlags say what to restore and where to.
+type restoreFlags struct {
+	target, checkpoint, asOf, to string
+	number                       uint64
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	var f restoreFlags
+	cmd := &cobra.Command{
+		Use: "restore PIPELINE --config FILE --to DIR", Args: cobra.ExactArgs(1),
+		Short: "Put the files of a checkpoint on a target into a folder; needs no running host",
+		Long: `Read a checkpoint from a target, check every byte, and put its files into a new or empty folder: the newest, or the one that
+--checkpoint, --number or --as-of names. To start a pipeline from a target, set start_from_checkpoint in its configuration instead.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return p.restore(cmd, args[0], f) },
+	}
+	p.configFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "folder to restore into; must be new or empty")
+	flags.StringVar(&f.target, "target", "", "target to read (default: the first that holds the checkpoint)")
+	flags.StringVar(&f.checkpoint, "checkpoint", "", "uuid of the checkpoint")
+	flags.Uint64Var(&f.number, "number", 0, "commit number on the target")
+	flags.StringVar(&f.asOf, "as-of", "", "newest checkpoint at or before this moment (RFC 3339)")
+	cmd.MarkFlagsMutuallyExclusive("checkpoint", "number", "as-of")
+	return cmd
+}
+
+func (f restoreFlags) selection() (host.Selection, error) {
+	var s host.Selection
+	var err error
+	switch {
+	case f.to == "":
+		return s, usageError{errors.New("name the folder to restore into: --to DIR")}
+	case f.checkpoint != "":
+		s.Checkpoint, err = parseID(f.checkpoint)
+	case f.asOf != "":
+		if s.AsOf, err = time.Parse(time.RFC3339, f.asOf); err != nil {
+			err = usageError{fmt.Errorf("--as-of %q: write a moment as 2026-01-31T13:00:00Z", f.asOf)}
+		}
+	}
+	s.Number = f.number
+	return s, err
+}
+
+func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) error {
+	from, err := f.selection()
+	if err != nil {
+		return err
+	}
+	o, err := p.offline(cmd.Context())
+	if err != nil {
+		return err
+	}
+	bar := p.progress("restoring")
+	restored, err := o.Restore(cmd.Context(), pipeline, f.target, from, f.to, bar.report)
+	bar.end()
+	if errors.Is(err, host.ErrNoCommit) {
+		return notFoundError{err}
+	}
+	if err != nil {
+		return offlineError(err)
+	}
+	return p.show(restored, func(w io.Writer) {
+		fmt.Fprintf(w, "restored checkpoint %s of step %d into %s: %s\n", restored.UUID, restored.Step, f.to, size(restored.Size))
+	})
+}
+
+// progress shows how far long work is: a bar on a terminal, a line at every tenth elsewhere, nothing with --json.
+func (p *program) progress(what string) *progress {
+	b := &progress{what: what}
+	if p.asJSON {
+		return b
+	}
+	b.out = p.stderr
+	if file, ok := p.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		b.bars = mpb.New(mpb.WithOutput(file))
+	}
+	return b
+}
+
+type progress struct {
+	what string
+	out  io.Writer // nil = silent
+	bars *mpb.Progress
+
+	mu   sync.Mutex
+	bar  *mpb.Bar
+	told int64 // tenths that were told
+}
+
+// report may be called from any goroutine.
+func (b *progress) report(done, total int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.out == nil || total == 0:
+	case b.bars == nil:
+		if tenths := done * 10 / total; tenths > b.told {
+			b.told = tenths
+			fmt.Fprintf(b.out, "%s: %d%% of %s\n", b.what, tenths*10, size(total))
+		}
+	default:
+		if b.bar == nil {
+			b.bar = b.bars.AddBar(total, mpb.PrependDecorators(decor.Name(b.what)), mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f")))
+		}
+		b.bar.SetCurrent(done)
+	}
+}
+
+func (b *progress) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bar != nil && !b.bar.Completed() {
+		b.bar.Abort(false)
+	}
+	if b.bars != nil {
+		b.bars.Wait()
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+// program is what every command shares.
+type program struct {
+	stdout, stderr io.Writer
+
+	hook func(point string) // named points of a host's durable changes; tests crash there
+
+	asJSON  bool
+	address string
+	config  string
+	dataDir string
+}
+
+func rootCommand(p *program) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "cairn",
+		Short:         "Run stateful pipelines, checkpoint them, and keep the newest checkpoint safe elsewhere",
+		SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+	flags := root.PersistentFlags()
+	flags.BoolVar(&p.asJSON, "json", false, "print JSON instead of words")
+	flags.StringVar(&p.address, "address", "", "host to speak to: http://HOST:PORT (default $CAIRN_ADDRESS, else http://127.0.0.1:7070)")
+	root.AddCommand(
+		p.runCommand(), p.configCommand(), p.statusCommand(), p.checkpointCommand(), p.remoteCommand(),
+		p.pipelineCommand(), p.pluginCommand(), p.queryCommand(), p.versionCommand(),
+	)
+	strict(root)
+	return root
+}
+
+// strict makes wrong arguments and unknown subcommands usage errors, each with a hint.
+func strict(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usageError{fmt.Errorf("%w; usage: %s", err, c.UseLine())}
+			}
+			return nil
+		}
+	} else {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("%q is not a command of %q; see %q", args[0], c.CommandPath(), c.CommandPath()+" --help")}
+			}
+			return nil
+		}
+	}
+	for _, inner := range cmd.Commands() {
+		strict(inner)
+	}
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return p.show(map[string]string{"version": version}, func(w io.Writer) { fmt.Fprintf(w, "cairn %s\n", version) })
+		},
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// show prints a value as JSON, or in words.
+func (p *program) show(value any, words func(io.Writer)) error {
+	if !p.asJSON {
+		words(p.stdout)
+		return nil
+	}
+	encoder := json.NewEncoder(p.stdout)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
+}
+
+// client speaks to the host that the flags name.
+func (p *program) client() *client.Client {
+	address := p.address
+	if address == "" {
+		address = os.Getenv("CAIRN_ADDRESS")
+	}
+	if address == "" {
+		address = "127.0.0.1:7070"
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, DisableKeepAlives: true}
+	return client.New(address, &http.Client{Transport: reporting{transport}})
+}
+
+// reporting says of a host that does not answer what a person can do.
+type reporting struct{ next http.RoundTripper }
+
+func (r reporting) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, unreachableError{fmt.Errorf("no host answers at %s: %w; start one with `cairn run --config FILE`, or name another with --address", req.URL.Host, err)}
+	}
+	return resp, err
+}

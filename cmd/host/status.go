@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status [PIPELINE]", Short: "Show what runs, what is safe and what would be lost now", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			views, err := p.views(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			now := time.Now() //nolint:forbidigo // ages are for a person who reads them now
+			return p.show(views, func(w io.Writer) {
+				for _, v := range views {
+					writeStatus(w, v, now)
+				}
+			})
+		},
+	}
+}
+
+func (p *program) views(ctx context.Context, names []string) ([]client.PipelineView, error) {
+	if len(names) == 0 {
+		return p.client().Pipelines(ctx)
+	}
+	view, err := p.client().Pipeline(ctx, names[0])
+	return []client.PipelineView{view}, err
+}
+
+// writeStatus is a pipeline in words.
+func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
+	fmt.Fprintf(w, "%s: %s at step %d", v.Name, v.State, v.Step)
+	if v.Doing != "" {
+		fmt.Fprintf(w, " (%s)", v.Doing)
+	}
+	fmt.Fprintln(w)
+	if v.Error != "" {
+		fmt.Fprintf(w, "  error: %s\n", v.Error)
+	}
+	if v.StartedFrom != "" {
+		fmt.Fprintf(w, "  started: %s\n", v.StartedFrom)
+	}
+	if v.Checkpoint == nil {
+		fmt.Fprintln(w, "  local checkpoint: none yet")
+	} else {
+		fmt.Fprintf(w, "  local checkpoint: %s, step %d, %s ago, %s\n", v.Checkpoint.UUID, v.Checkpoint.Step, ago(now, v.Checkpoint.Created), behind(v.Step, v.Checkpoint.Step))
+	}
+	for _, t := range v.Targets {
+		writeTarget(w, v, t, now)
+	}
+}
+
+func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now time.Time) {
+	fmt.Fprintf(w, "  target %s: %s", t.Target, t.State)
+	if t.Plugin != nil && t.Plugin.State != "ready" {
+		fmt.Fprintf(w, ", plugin %s %s", t.Plugin.Name, t.Plugin.State)
+	}
+	switch {
+	case t.Committed == nil:
+		fmt.Fprint(w, ", nothing committed yet: a loss of this machine would take everything")
+	default:
+		fmt.Fprintf(w, ", holds %s, step %d, since %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
+	}
+	if t.NextPush != nil && t.NextPush.After(now) {
+		fmt.Fprintf(w, ", next push in %s", round(t.NextPush.Sub(now)))
+	}
+	fmt.Fprintln(w)
+	if t.Reason != "" {
+		fmt.Fprintf(w, "    %s\n", t.Reason)
+	}
+	if t.Running != nil {
+		fmt.Fprintf(w, "    pushing %s: %d requests, %s so far\n", t.Running.UUID, t.Running.Requests, size(t.Running.Bytes))
+		if t.Running.Error != "" {
+			fmt.Fprintf(w, "    trying again: %s\n", t.Running.Error)
+		}
+	}
+	if t.Failures > 0 && len(t.Jobs) > 0 {
+		fmt.Fprintf(w, "    %d periodic pushes failed in a row; the last: %s\n", t.Failures, t.Jobs[len(t.Jobs)-1].Error)
+	}
+}
+
+func behind(step, safe uint64) string {
+	switch {
+	case step <= safe:
+		return "up to date"
+	case step-safe == 1:
+		return "1 step behind"
+	}
+	return fmt.Sprintf("%d steps behind", step-safe)
+}
+
+func ago(now, then time.Time) string { return round(max(0, now.Sub(then))).String() }
+
+func round(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+func size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	f, i := float64(n), 0
+	for f >= 1024 && i < len(units)-1 {
+		f, i = f/1024, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+// table aligns columns.
+func table(w io.Writer, header []string, rows [][]string) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, strings.Join(header, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(out, strings.Join(row, "\t"))
+	}
+	_ = out.Flush() // a broken pipe ends the program anyway
+}

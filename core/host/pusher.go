@@ -1,0 +1,80 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/core/syncer"
+	"github.com/cairnsync/cairn/core/trigger"
+)
+
+// pusher lets the loop speak to a syncer's worker.
+type pusher struct {
+	name   string
+	worker *syncer.Worker
+}
+
+// Name is the target's.
+func (p pusher) Name() string { return p.name }
+
+// Push runs one job.
+func (p pusher) Push(ctx context.Context, job circuit.PushJob) error {
+	return p.worker.Push(ctx, syncer.Job{Checkpoint: job.Checkpoint, Trigger: syncer.Trigger(job.Trigger)})
+}
+
+// State is what the target is known to hold.
+func (p pusher) State() circuit.PushState {
+	s := p.worker.Status()
+	state := circuit.PushState{
+		PeriodicAt: s.PeriodicAt, FailedAt: s.FailedAt, Failures: s.Failures,
+		Fenced: s.Condition == syncer.Fenced, Held: s.Condition == syncer.Held,
+	}
+	if s.Committed != nil {
+		state.Committed = s.Committed.Checkpoint
+	}
+	return state
+}
+
+// checkpointer writes a circuit's snapshots into the pipeline's store.
+type checkpointer struct {
+	p           *pipeline
+	incarnation uuid.UUID
+	identity    circuit.Identity
+	history     checkpoint.History
+}
+
+// Write publishes one checkpoint and removes those that are no longer kept. A removal that fails is logged: the new checkpoint stands.
+func (c checkpointer) Write(ctx context.Context, s circuit.Snapshot) (trigger.Checkpoint, error) {
+	store := c.p.dir.Checkpoints()
+	draft, err := store.Begin()
+	if err != nil {
+		return trigger.Checkpoint{}, fmt.Errorf("begin checkpoint: %w", err)
+	}
+	defer draft.Close()
+	if err := s.Write(ctx, draft.Dir()); err != nil {
+		return trigger.Checkpoint{}, fmt.Errorf("write checkpoint %s: %w", draft.ID(), err)
+	}
+	now := c.p.host.opts.Now()
+	manifest, err := draft.Publish(ctx, checkpoint.Meta{
+		Step: s.Step(), Created: now, Incarnation: c.incarnation,
+		Kind: c.identity.Kind, Fingerprint: c.identity.Fingerprint, History: upTo(c.history, s.Step()),
+	})
+	if err != nil {
+		return trigger.Checkpoint{}, fmt.Errorf("publish checkpoint %s: %w", draft.ID(), err)
+	}
+	if _, err := store.Collect(c.p.cfg.Checkpoint.Keep); err != nil {
+		c.p.log.Error("old checkpoints not removed", "error", err)
+	}
+	return trigger.Checkpoint{ID: manifest.ID, Step: manifest.Step, At: now}, nil
+}
+
+// upTo is a history whose current reign has come to a step.
+func upTo(h checkpoint.History, step uint64) checkpoint.History {
+	next := append(checkpoint.History{}, h...)
+	next[len(next)-1].UpTo = step
+	return next
+}

@@ -1,0 +1,78 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sort"
+
+	"github.com/cairnsync/cairn/core/api"
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/syncer"
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+// RemoteCheckpoints reads what the targets hold; "" = all of them. One that cannot be read is an error: a list that leaves it out would say
+// that nothing is there.
+func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]client.CheckpointView, error) {
+	blocks, can := p.cfg.Backend.Sync()
+	if !can || len(blocks) == 0 {
+		return nil, api.Errorf(http.StatusBadRequest, client.CodeNoSync, "pipeline %q has no sync block", p.cfg.Name)
+	}
+	if target != "" {
+		blocks = slices.DeleteFunc(slices.Clone(blocks), func(b config.Sync) bool { return b.Target != target })
+		if len(blocks) == 0 {
+			return nil, p.unknownTarget(target)
+		}
+	}
+	merged := &merger{}
+	for _, block := range blocks {
+		reader, err := p.host.reader(block)
+		if err != nil {
+			return nil, err
+		}
+		commits, err := reader.ListCommits(ctx)
+		if err != nil {
+			return nil, targetError(fmt.Errorf("list checkpoints on target %q: %w", block.Target, err))
+		}
+		merged.add(block.Target, commits)
+	}
+	return merged.views(), nil
+}
+
+// merger puts the commits of several targets into one list.
+type merger struct{ rows []client.CheckpointView }
+
+func (m *merger) add(target string, commits []syncer.CommitInfo) {
+	for _, c := range commits {
+		i := slices.IndexFunc(m.rows, func(v client.CheckpointView) bool { return v.UUID == c.Checkpoint.ID })
+		if i >= 0 {
+			m.rows[i].Where = append(m.rows[i].Where, target)
+			continue
+		}
+		m.rows = append(m.rows, commitView(target, c))
+	}
+}
+
+func commitView(target string, c syncer.CommitInfo) client.CheckpointView {
+	return client.CheckpointView{
+		UUID: c.Checkpoint.ID, Step: c.Checkpoint.Step, Size: c.Totals.Bytes, Created: c.Checkpoint.Created.UTC(),
+		Where: []string{target}, Number: c.Number,
+	}
+}
+
+// views are newest last: by step, then id, as local checkpoints are.
+func (m *merger) views() []client.CheckpointView {
+	sort.SliceStable(m.rows, func(i, j int) bool {
+		a, b := m.rows[i], m.rows[j]
+		if a.Step != b.Step {
+			return a.Step < b.Step
+		}
+		return a.UUID.String() < b.UUID.String()
+	})
+	if m.rows == nil {
+		return []client.CheckpointView{}
+	}
+	return m.rows
+}

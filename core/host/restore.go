@@ -1,0 +1,207 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/core/syncer"
+	"github.com/cairnsync/cairn/core/trigger"
+)
+
+// stateDir is the circuit's live folder.
+func (p *pipeline) stateDir() string {
+	if p.dir == nil {
+		return filepath.Join(p.host.cfg.Host.DataDir, "memory", p.cfg.Name)
+	}
+	return p.dir.State()
+}
+
+// emptyMemory makes the folder that a circuit under memory storage works in; what an earlier run left goes.
+func (p *pipeline) emptyMemory() error {
+	if err := os.RemoveAll(p.stateDir()); err != nil {
+		return fmt.Errorf("empty the folder of memory storage: %w", err)
+	}
+	if err := os.MkdirAll(p.stateDir(), 0o700); err != nil {
+		return fmt.Errorf("make the folder of memory storage: %w", err)
+	}
+	return nil
+}
+
+// noCheckpoints answers for memory storage.
+type noCheckpoints struct{}
+
+// Write refuses.
+func (noCheckpoints) Write(context.Context, circuit.Snapshot) (trigger.Checkpoint, error) {
+	return trigger.Checkpoint{}, errors.New(`storage "memory" keeps no checkpoints: nothing of it survives; use storage "file"`)
+}
+
+// take puts the chosen state in place. The order makes every crash harmless: the record that names the new lineage is saved before a
+// state of that lineage stands in the live folder, and until it stands there the next start chooses as this one did.
+func (p *pipeline) take(ctx context.Context, c circuit.Circuit, choice syncer.Choice, found seen) error {
+	switch choice.Kind {
+	case syncer.KeepLive:
+		return nil
+	case syncer.StartFreshly:
+		return p.takeNothing(found)
+	case syncer.FromTarget:
+		if err := p.pull(ctx, choice, found); err != nil {
+			return err
+		}
+		p.host.hook("start.pulled")
+	case syncer.FromLocal:
+	}
+	return p.takeCheckpoint(ctx, c, choice, found)
+}
+
+// takeNothing begins an empty state of a new lineage.
+func (p *pipeline) takeNothing(found seen) error {
+	for _, id := range found.ids {
+		if err := p.dir.Checkpoints().Observe(id); err != nil {
+			return err
+		}
+	}
+	if err := p.keepRecord(found, checkpoint.History{{Lineage: uuid.Must(uuid.NewRandom())}}, uuid.Nil); err != nil {
+		return err
+	}
+	return os.MkdirAll(p.dir.State(), 0o700)
+}
+
+func (p *pipeline) pull(ctx context.Context, choice syncer.Choice, found seen) error {
+	_, err := found.readers[choice.Target].Pull(ctx, syncer.PullRequest{
+		From: syncer.Selector{Number: choice.Number}, Local: p.dir.Checkpoints(), Spool: p.host.spool,
+	})
+	return err
+}
+
+// takeCheckpoint restores a local checkpoint into the live folder. A pulled one was checked chunk by chunk as it came.
+func (p *pipeline) takeCheckpoint(ctx context.Context, c circuit.Circuit, choice syncer.Choice, found seen) error {
+	pinned, err := p.dir.Checkpoints().Pin(choice.Checkpoint)
+	if err != nil {
+		return err
+	}
+	defer pinned.Release()
+	m := pinned.Manifest()
+	if err := sameCircuit(c.Identity(), m); err != nil {
+		return err
+	}
+	if choice.Kind == syncer.FromLocal {
+		if err := checkpoint.Verify(ctx, pinned.Dir(), m); err != nil {
+			return err
+		}
+	}
+	staged := p.dir.State() + ".new"
+	if err := emptyDir(staged); err != nil {
+		return err
+	}
+	if err := c.Restore(ctx, pinned.Dir(), staged); err != nil {
+		return fmt.Errorf("restore checkpoint %s: %w", m.ID, err)
+	}
+	p.host.hook("start.restored")
+	if err := p.keepRecord(found, fork(m), choice.Honours); err != nil {
+		return err
+	}
+	p.host.hook("start.recorded")
+	return p.swapState(staged, found.damaged)
+}
+
+// sameCircuit refuses a checkpoint of another circuit before anything is touched.
+func sameCircuit(now circuit.Identity, m checkpoint.Manifest) error {
+	switch {
+	case m.Kind != now.Kind:
+		return fmt.Errorf("checkpoint %s belongs to a circuit of kind %q, this one is %q: use the circuit it was taken from", m.ID, m.Kind, now.Kind)
+	case m.Fingerprint != now.Fingerprint:
+		return fmt.Errorf("checkpoint %s belongs to another schema or to other inputs than this circuit has: restore with the configuration it was taken from, or use another storage path and prefix to start anew", m.ID)
+	}
+	return nil
+}
+
+// fork is the history of a state that goes on from a checkpoint. Another run may have gone on from the same one in another way, so this
+// one gets a lineage of its own.
+func fork(m checkpoint.Manifest) checkpoint.History {
+	at := repository.Point{Step: m.Step}
+	for _, reign := range m.History {
+		at.History = append(at.History, repository.Reign(reign))
+	}
+	var history checkpoint.History
+	for _, reign := range at.Fork(uuid.Must(uuid.NewRandom())) {
+		history = append(history, checkpoint.Reign(reign))
+	}
+	return history
+}
+
+// keepRecord saves who the pipeline is, where its state comes from and what has been honoured.
+func (p *pipeline) keepRecord(found seen, history checkpoint.History, honoured uuid.UUID) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	record := p.record
+	if record.ID == uuid.Nil {
+		record.Writer = uuid.Must(uuid.NewRandom())
+		record.ID = found.owner // the pipeline of the repository goes on here
+	}
+	if record.ID == uuid.Nil {
+		record.ID = uuid.Must(uuid.NewRandom())
+	}
+	record.Desired, record.History = p.desired, history
+	if honoured != uuid.Nil {
+		record.Honoured = append(append([]uuid.UUID{}, record.Honoured...), honoured)
+	}
+	if err := p.dir.SavePipeline(record); err != nil {
+		return err
+	}
+	p.record = record
+	return nil
+}
+
+// swapState puts the staged folder in the live folder's place. A damaged live state is kept beside it until the next one, for whoever
+// wants to look at it; one that was merely behind holds nothing that the new one does not.
+func (p *pipeline) swapState(staged string, damaged bool) error {
+	live, old := p.dir.State(), p.dir.State()+".old"
+	if damaged {
+		old = p.dir.State() + ".damaged"
+		p.log.Warn("damaged live state moved away", "to", old)
+	}
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	if err := os.Rename(live, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(staged, live); err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(live)); err != nil {
+		return err
+	}
+	p.host.hook("start.swapped")
+	return p.clearStaging()
+}
+
+// clearStaging removes what a crash left on the way from one live state to the next.
+func (p *pipeline) clearStaging() error {
+	return errors.Join(os.RemoveAll(p.dir.State()+".new"), os.RemoveAll(p.dir.State()+".old"))
+}
+
+func emptyDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o700)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close() // nothing was written through it
+	return d.Sync()
+}

@@ -1,0 +1,70 @@
+package host
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/pluginhost"
+	"github.com/cairnsync/cairn/core/syncer"
+)
+
+// target is one configured store with the process that serves it. All pipelines that sync to it share both, and its upload slots.
+type target struct {
+	name   string
+	cfg    config.Target
+	plugin *pluginhost.Supervisor
+	slots  *syncer.Limiter
+}
+
+// newTargets makes a supervisor for every target that a pipeline syncs to; a target that nobody uses runs no process.
+func newTargets(cfg *config.Config, spool *syncer.Spool, opts Options) (map[string]*target, error) {
+	used := map[string]bool{}
+	for _, p := range cfg.Pipelines {
+		blocks, _ := p.Backend.Sync() // no blocks where the backend cannot sync
+		for _, block := range blocks {
+			used[block.Target] = true
+		}
+	}
+	all := map[string]*target{}
+	for _, c := range cfg.Targets {
+		if !used[c.Name] {
+			continue
+		}
+		spec, err := pluginSpec(c, spool.Dir())
+		if err != nil {
+			return nil, err
+		}
+		supervisor, err := pluginhost.New(spec, pluginOptions(cfg, opts))
+		if err != nil {
+			return nil, fmt.Errorf("target %q: %w", c.Name, err)
+		}
+		all[c.Name] = &target{name: c.Name, cfg: c, plugin: supervisor, slots: syncer.NewLimiter(syncer.DefaultConcurrency)}
+	}
+	return all, nil
+}
+
+func pluginSpec(c config.Target, spool string) (pluginhost.Spec, error) {
+	body, err := c.Body.JSON()
+	if err != nil {
+		return pluginhost.Spec{}, fmt.Errorf("target %q: %w", c.Name, err)
+	}
+	spec := describeSpec(c.Plugin)
+	spec.Target, spec.Config, spec.Spool = c.Name, body, spool
+	return spec, nil
+}
+
+// describeSpec is enough to ask a plugin what it is.
+func describeSpec(p config.Plugin) pluginhost.Spec {
+	spec := pluginhost.Spec{Plugin: p.Name, Path: p.Path, Env: p.Env, Dev: p.Dev}
+	if p.Checksum != "" {
+		spec.Checksum = "sha256:" + p.Checksum
+	}
+	return spec
+}
+
+func pluginOptions(cfg *config.Config, opts Options) pluginhost.Options {
+	return pluginhost.Options{Log: opts.Log.Named("plugin"), RuntimeDir: runtimeDir(cfg.Host.DataDir), Now: opts.Now}
+}
+
+func runtimeDir(dataDir string) string { return filepath.Join(dataDir, "run") }

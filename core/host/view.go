@@ -1,0 +1,210 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/pluginhost"
+	"github.com/cairnsync/cairn/core/syncer"
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+// shownState refines the pipeline's state by its loop's; the caller holds mu.
+func (p *pipeline) shownState() string {
+	if p.state == stateRunning && p.desired == checkpoint.Paused {
+		return "paused"
+	}
+	return string(p.state)
+}
+
+// look is one consistent look at a pipeline and, where it runs, at its loop.
+type look struct {
+	view    client.PipelineView
+	loop    *circuit.Status // nil = it does not run
+	workers []syncer.Status // in the order of the sync blocks; empty before the first run
+	run     *run
+}
+
+func (p *pipeline) look() look {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := look{run: p.run, view: client.PipelineView{
+		Name: p.cfg.Name, ID: p.record.ID, State: p.shownState(), DesiredState: string(p.desired),
+		Circuit: circuitView(p.cfg), Storage: p.host.storageView(p.cfg),
+		Schedule: client.CheckpointRule{Interval: written(p.cfg.Checkpoint.Interval), Keep: p.cfg.Checkpoint.Keep},
+	}}
+	if p.err != nil {
+		l.view.Error = p.err.Error()
+	}
+	for _, w := range p.workers {
+		l.workers = append(l.workers, w.Status())
+	}
+	if p.run == nil {
+		return l
+	}
+	l.view.Incarnation, l.view.StartedFrom = &p.run.id, p.run.from
+	if p.run.loop != nil {
+		status := p.run.loop.Status()
+		l.loop = &status
+		l.view.Step, l.view.Doing = status.Step, status.Why
+		l.view.Checkpoint = point(status.Checkpoint.Published.ID, status.Checkpoint.Published.Step, status.Checkpoint.Published.At)
+	}
+	return l
+}
+
+// View is the pipeline as GET shows it.
+func (p *pipeline) View() client.PipelineView {
+	l := p.look()
+	l.view.Targets = []client.TargetView{}
+	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
+	for i, block := range blocks {
+		l.view.Targets = append(l.view.Targets, p.host.targetView(l, i, block))
+	}
+	return l.view
+}
+
+func circuitView(cfg config.Pipeline) client.CircuitView {
+	view := client.CircuitView{Type: "sql", Inputs: []string{}}
+	for _, in := range cfg.Circuit.Inputs {
+		view.Inputs = append(view.Inputs, in.Name)
+	}
+	return view
+}
+
+func (h *Host) storageView(cfg config.Pipeline) client.StorageView {
+	b := cfg.Backend
+	view := client.StorageView{Type: string(b.Type), Path: b.Path, StartFrom: b.Start.From, FailIfNoCheckpoint: b.Start.FailIfNoCheckpoint, Sync: []client.SyncView{}}
+	blocks, _ := b.Sync() // no blocks where the backend cannot sync
+	for _, block := range blocks {
+		t := h.targets[block.Target]
+		view.Sync = append(view.Sync, client.SyncView{
+			Target: block.Target, Plugin: t.cfg.Plugin.Name, Prefix: block.Prefix, PushInterval: written(block.PushInterval),
+			PushOnShutdown: block.PushOnShutdown, Config: t.cfg.Body.Redacted(),
+		})
+	}
+	return view
+}
+
+func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
+	t := h.targets[block.Target]
+	view := client.TargetView{Target: block.Target, State: string(syncer.Ready), Jobs: []client.JobView{}, Plugin: pluginView(t.plugin.Status())}
+	if i < len(l.workers) {
+		l.describeTarget(&view, l.workers[i])
+	}
+	if l.loop != nil && i < len(l.loop.Targets) {
+		if next := l.loop.Targets[i].NextPeriodic; !next.IsZero() {
+			view.NextPush = wall(next)
+		}
+	}
+	return view
+}
+
+func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
+	view.State, view.Reason, view.Failures, view.Trouble = string(s.Condition), s.Reason, s.Failures, s.Trouble
+	if s.Committed != nil {
+		view.Committed = point(s.Committed.Checkpoint, s.Committed.Step, s.Committed.At)
+		behind := max(l.view.Step, s.Committed.Step) - s.Committed.Step
+		view.Behind = &behind
+	}
+	if s.Running != nil {
+		running := jobView(*s.Running)
+		view.Running = &running
+	}
+	for _, job := range s.Jobs {
+		view.Jobs = append(view.Jobs, jobView(job))
+	}
+}
+
+func pluginView(s pluginhost.Status) *client.PluginView {
+	return &client.PluginView{
+		Name: s.Plugin, Version: s.Version, State: string(s.State), Since: s.Since.UTC(), Restarts: s.Restarts, LastExit: s.LastExit.Reason,
+	}
+}
+
+func jobView(r syncer.JobRecord) client.JobView {
+	return client.JobView{
+		ID: r.ID, UUID: r.Checkpoint, Trigger: string(r.Trigger), State: string(r.State), Attempts: r.Attempts, Started: r.Started.UTC(),
+		Finished: wall(r.Finished), Bytes: r.Bytes, Objects: r.Objects, Requests: r.Requests, Error: r.Error,
+		Next: wall(r.Next), StuckSince: wall(r.StuckSince),
+	}
+}
+
+// CheckpointStatus tells how far the requested checkpoints of the current or last run are.
+func (p *pipeline) CheckpointStatus() client.CheckpointStatus {
+	l := p.look()
+	status := client.CheckpointStatus{Incarnation: l.view.Incarnation}
+	if l.loop == nil {
+		return status
+	}
+	if done := l.loop.Checkpoint.Success; done > 0 {
+		status.Success = &done
+	}
+	if f := l.loop.Checkpoint.Failure; f != nil {
+		status.Failure = &client.CheckpointFailure{Sequence: f.Sequence, Error: f.Error, FailedAt: f.FailedAt.UTC()}
+	}
+	return status
+}
+
+// Checkpoints lists the local ones, newest last. What cannot be read is an error that names it.
+func (p *pipeline) Checkpoints(ctx context.Context) ([]client.CheckpointView, error) {
+	if p.dir == nil {
+		return []client.CheckpointView{}, nil
+	}
+	return localViews(ctx, p.dir)
+}
+
+func localViews(ctx context.Context, dir *checkpoint.Dir) ([]client.CheckpointView, error) {
+	views := []client.CheckpointView{}
+	manifests, err := dir.Checkpoints().List(ctx)
+	for _, m := range manifests {
+		views = append(views, client.CheckpointView{UUID: m.ID, Step: m.Step, Size: m.Size(), Created: m.Created.UTC(), Where: []string{"local"}})
+	}
+	return views, err
+}
+
+// point is nil for no checkpoint.
+func point(id uuid.UUID, step uint64, at time.Time) *client.Point {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &client.Point{UUID: id, Step: step, Created: at.UTC()}
+}
+
+// wall is nil for no moment.
+func wall(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.Round(0).UTC()
+	return &t
+}
+
+// written is a duration as the configuration would write it; "" for none.
+func written(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// newestInAll is the greatest id that every list holds; Nil when there is none.
+func newestInAll(lists [][]uuid.UUID) uuid.UUID {
+	var newest uuid.UUID
+	if len(lists) == 0 {
+		return newest
+	}
+	for _, id := range lists[0] {
+		everywhere := !slices.ContainsFunc(lists[1:], func(other []uuid.UUID) bool { return !slices.Contains(other, id) })
+		if everywhere && bytes.Compare(id[:], newest[:]) > 0 {
+			newest = id
+		}
+	}
+	return newest
+}
