@@ -100,11 +100,12 @@ func (c *caller) do(ctx context.Context, what string, size int64, call func(cont
 }
 
 // attempt makes the call once, in a slot and under a deadline. A call that its own deadline ended is Unavailable, however it says so.
-func (c *caller) attempt(ctx context.Context, size int64, call func(context.Context) error) error {
+func (c *caller) attempt(ctx context.Context, size int64, call func(context.Context) error) (err error) {
 	slot, err := c.slots.acquire(ctx)
 	if err != nil {
 		return &sdk.Error{Code: sdk.Cancelled, Err: err}
 	}
+	defer func() { c.slots.release(slot, err) }() // also when the call panics
 	limit := callDeadline(size)
 	callCtx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -112,7 +113,6 @@ func (c *caller) attempt(ctx context.Context, size int64, call func(context.Cont
 	if err != nil && callCtx.Err() != nil && ctx.Err() == nil {
 		err = &sdk.Error{Code: sdk.Unavailable, Err: fmt.Errorf("no answer within %s: %w", limit.Round(time.Second), err)}
 	}
-	c.slots.release(slot, err)
 	return err
 }
 

@@ -1,0 +1,92 @@
+package syncer
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
+
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+func mustCodec(t *testing.T) *chunkCodec {
+	t.Helper()
+	c, err := newChunkCodec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// CASES A22: whatever goes in comes out, or is not stored.
+func TestWhatIsStoredDecodesToWhatWasRead(t *testing.T) {
+	c := mustCodec(t)
+	dec, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	rapid.Check(t, func(t *rapid.T) {
+		piece := rapid.SliceOfN(rapid.Byte(), 1, 2000).Draw(t, "piece")
+		raw := bytes.Repeat(piece, rapid.IntRange(1, 50).Draw(t, "times"))
+		encoding, stored, err := c.encode(rapid.IntRange(0, 3).Draw(t, "file"), raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if encoding == repository.Zstd {
+			if len(stored) >= len(raw) {
+				t.Fatal("compression that does not pay is stored")
+			}
+			if stored, err = dec.DecodeAll(stored, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(stored, raw) {
+			t.Fatal("other bytes")
+		}
+	})
+}
+
+func TestACompressorThatErrsIsNoticedBeforeTheUpload(t *testing.T) {
+	c := mustCodec(t)
+	raw := []byte(strings.Repeat("some text ", 100))
+	other, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	c.out = other.EncodeAll([]byte(strings.Repeat("some tixt ", 100)), nil)
+	if err := c.compare(raw); err == nil || !strings.Contains(err.Error(), "other bytes") {
+		t.Errorf("error %v", err)
+	}
+	c.out = []byte("no frame")
+	if err := c.compare(raw); err == nil || !strings.Contains(err.Error(), "does not decompress") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAFileWhoseProbeDidNotPayIsStoredAsItIs(t *testing.T) {
+	c := mustCodec(t)
+	text := []byte(strings.Repeat("text ", 1000))
+	for i, row := range []struct {
+		file int
+		raw  []byte
+		want repository.Encoding
+	}{
+		{0, []byte(incompressible(1, 5000)), repository.Raw},
+		{0, text, repository.Raw}, // of the same file: not tried again
+		{1, text, repository.Zstd},
+		{1, []byte(incompressible(2, 5000)), repository.Raw}, // tried, and longer
+		{1, text, repository.Zstd},
+	} {
+		if got, _, err := c.encode(row.file, row.raw); err != nil || got != row.want {
+			t.Errorf("row %d: %s, %v, want %s", i, got, err, row.want)
+		}
+	}
+	c.reset()
+	if got, _, _ := c.encode(0, text); got != repository.Zstd {
+		t.Errorf("after a reset: %s: file 0 of another plan is another file", got)
+	}
+}

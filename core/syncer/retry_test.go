@@ -1,0 +1,232 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+func TestWhichCodesAreTriedAgain(t *testing.T) {
+	again := map[sdk.Code]bool{
+		sdk.Internal: true, sdk.Throttled: true, sdk.Unavailable: true, sdk.PluginGone: true, sdk.PluginHung: true, sdk.Cancelled: true,
+		sdk.Corrupt: true, // twice: see below
+	}
+	for code := sdk.Internal; code.Known(); code++ {
+		if got := retryable(code, 1); got != again[code] {
+			t.Errorf("%s: tried again: %t", code, got)
+		}
+	}
+	if !retryable(sdk.Corrupt, 2) || retryable(sdk.Corrupt, 3) || !retryable(sdk.Unavailable, 1000) {
+		t.Error("damage is tried three times in all, an outage until the budget ends")
+	}
+}
+
+func TestTheBackoffGrowsToItsBoundAndKeepsWhatTheStoreAsked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		attempt := rapid.IntRange(1, 1_000_000).Draw(t, "attempt")
+		jitter := rapid.Float64Range(0, 0.999999).Draw(t, "jitter")
+		asked := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "asked"))
+		got := backoff(attempt, asked, jitter)
+		if got < asked || got > max(asked, backoffMax) || got < 0 {
+			t.Fatalf("backoff %s", got)
+		}
+		if backoff(attempt+1, 0, jitter) < backoff(attempt, 0, jitter) {
+			t.Fatal("a later wait is shorter at the same jitter")
+		}
+	})
+	if first := backoff(1, 0, 0.999); first > backoffBase {
+		t.Errorf("the first wait is %s", first)
+	}
+	if late := backoff(30, 0, 0.999); late < backoffMax*9/10 {
+		t.Errorf("a late wait is %s", late)
+	}
+}
+
+func TestTheDeadlineGrowsWithTheSize(t *testing.T) {
+	for size, want := range map[int64]time.Duration{0: 10 * time.Second, 1 << 20: 11 * time.Second, 64 << 20: 74 * time.Second} {
+		if got := callDeadline(size); got != want {
+			t.Errorf("%d bytes: %s, want %s", size, got, want)
+		}
+	}
+}
+
+// newCaller is a caller with a tally; each wait is half of its bound.
+func newCaller(budget time.Duration) *caller {
+	return &caller{
+		target: "t", slots: NewLimiter(2), budget: budget, now: time.Now, jitter: func() float64 { return 0.5 },
+		note: newTally(time.Now, JobRecord{}),
+	}
+}
+
+func TestAnOutageIsRiddenOutWithinTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, began := newCaller(RetryBudget), time.Now()
+		err := c.do(t.Context(), "put x", 0, func(context.Context) error {
+			if time.Since(began) < 10*time.Minute {
+				return &sdk.Error{Code: sdk.Unavailable}
+			}
+			return nil
+		})
+		if rec := c.note.snapshot(); err != nil || rec.Attempts < 20 || rec.Requests != int64(rec.Attempts) || rec.Error != "" || !rec.Next.IsZero() {
+			t.Errorf("error %v, record %+v", err, rec)
+		}
+	})
+}
+
+func TestTheBudgetEndsTheTrying(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, began := newCaller(time.Minute), time.Now()
+		err := c.do(t.Context(), "put x", 0, func(context.Context) error { return &sdk.Error{Code: sdk.Throttled} })
+		if !errors.Is(err, sdk.Throttled) || !strings.Contains(err.Error(), "gave up after") || time.Since(began) > time.Minute {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, calls := newCaller(RetryBudget), []time.Time(nil)
+		err := c.do(t.Context(), "put x", 0, func(context.Context) error {
+			if calls = append(calls, time.Now()); len(calls) < 3 {
+				return &sdk.Error{Code: sdk.Throttled, RetryAfter: 2 * time.Minute}
+			}
+			return nil
+		})
+		if err != nil || calls[1].Sub(calls[0]) != 2*time.Minute || calls[2].Sub(calls[1]) != 2*time.Minute {
+			t.Errorf("error %v, calls at %v", err, calls)
+		}
+	})
+}
+
+func TestADeadContextTouchesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	called := false
+	err := newCaller(time.Minute).do(ctx, "put x", 0, func(context.Context) error { called = true; return nil })
+	if called || !errors.Is(err, context.Canceled) {
+		t.Errorf("called %t, error %v", called, err)
+	}
+}
+
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			time.Sleep(time.Second)
+			cancel()
+		}()
+		began := time.Now()
+		err := newCaller(RetryBudget).do(ctx, "put x", 0, func(context.Context) error {
+			return &sdk.Error{Code: sdk.Unavailable, RetryAfter: time.Hour / 10}
+		})
+		if !errors.Is(err, sdk.Unavailable) || time.Since(began) != time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestTheLimiterServesInTurnAndNeverExceedsItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimiter(2)
+		var order []int
+		inUse, most := 0, 0
+		for i := range 6 {
+			go func() {
+				s, err := l.acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order, inUse = append(order, i), inUse+1
+				most = max(most, inUse)
+				time.Sleep(time.Second)
+				inUse--
+				l.release(s, nil)
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		if most != 2 {
+			t.Errorf("%d at a time", most)
+		}
+		for i := range 3 { // pairs end at the same moment; the pairs are in turn
+			if order[2*i]/2 != i || order[2*i+1]/2 != i {
+				t.Fatalf("served in the order %v", order)
+			}
+		}
+	})
+}
+
+func TestAWaiterThatGivesUpLeavesItsSlotToTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimiter(1)
+		s, err := l.acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp, served := make(chan error, 1), make(chan slot, 1)
+		go func() {
+			_, err := l.acquire(ctx)
+			gaveUp <- err
+		}()
+		synctest.Wait()
+		go func() {
+			s, _ := l.acquire(t.Context())
+			served <- s
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		l.release(s, nil)
+		l.release(<-served, nil)
+		if calls, _ := l.InFlight(); calls != 0 {
+			t.Errorf("%d in flight at the end", calls)
+		}
+	})
+}
+
+func TestABurstOfThrottlingHalvesOnceAndGoodCallsRaiseAgain(t *testing.T) {
+	l := NewLimiter(8)
+	throttled := &sdk.Error{Code: sdk.Throttled}
+	hold := make([]slot, 8)
+	for i := range hold {
+		hold[i], _ = l.acquire(t.Context())
+	}
+	for _, s := range hold {
+		l.release(s, throttled)
+	}
+	if _, bound := l.InFlight(); bound != 4 {
+		t.Fatalf("bound %d after one burst, want 4", bound)
+	}
+	for range 100 {
+		s, _ := l.acquire(t.Context())
+		l.release(s, &sdk.Error{Code: sdk.Unavailable})
+	}
+	if _, bound := l.InFlight(); bound != 4 {
+		t.Errorf("bound %d: an outage says nothing about the rate", bound)
+	}
+	for range 100 {
+		s, _ := l.acquire(t.Context())
+		l.release(s, nil)
+	}
+	if _, bound := l.InFlight(); bound != 8 {
+		t.Errorf("bound %d after a hundred good calls, want 8", bound)
+	}
+	for range 20 {
+		s, _ := l.acquire(t.Context())
+		l.release(s, throttled)
+	}
+	if _, bound := l.InFlight(); bound != 1 {
+		t.Errorf("bound %d, it never falls below 1", bound)
+	}
+}
