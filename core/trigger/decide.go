@@ -28,7 +28,7 @@ func (s State) observe(p Policy, f Facts) State {
 	case f.Buffered <= 0:
 		return State{}
 	case s.FlushAt.IsZero():
-		return State{FlushAt: f.Now.Add(max(p.MaxDelay, 0))}
+		return State{FlushAt: f.Now.Add(p.MaxDelay)}
 	default:
 		return s
 	}

@@ -11,10 +11,11 @@ type Policy struct {
 	// CheckpointEvery is the time between automatic checkpoints; 0 or less = only on request.
 	CheckpointEvery time.Duration
 
-	// MinBatch is the number of buffered records that may wait for more to come; above it a step is taken at once. 0 = none waits.
+	// MinBatch is the number of buffered records that may wait for more to come; above it a step is taken at once. 0 or
+	// less = none waits.
 	MinBatch int
 
-	// MaxDelay bounds how long buffered records wait for more. 0 = none waits.
+	// MaxDelay bounds how long buffered records wait for more. 0 or less = none waits.
 	MaxDelay time.Duration
 
 	// Targets are the sync blocks, in configuration order.

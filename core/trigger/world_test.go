@@ -44,8 +44,11 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-// spinning is more looks than any honest moment of these worlds needs.
-const spinning = 200
+// spinning is more looks than any honest moment of these worlds needs, restless more wake-ups than any wait.
+const (
+	spinning = 200
+	restless = 1000
+)
 
 func newWorld(t tb, p Policy) *world {
 	w := &world{t: t, p: p, counts: map[Kind]int{}, pushed: map[string]int{}}
@@ -80,7 +83,8 @@ func (w *world) run() {
 // advance lets time go by; the loop wakes when its parking or its step ends.
 func (w *world) advance(d time.Duration) {
 	w.t.Helper()
-	for end := w.f.Now.Add(d); ; {
+	end := w.f.Now.Add(d)
+	for range restless {
 		next := w.wakesAt()
 		if next.IsZero() || next.After(end) {
 			w.setNow(end)
@@ -89,6 +93,7 @@ func (w *world) advance(d time.Duration) {
 		w.setNow(next)
 		w.run()
 	}
+	w.t.Fatalf("the loop does not come to rest: %+v", w.parked)
 }
 
 // wakesAt is zero when only an event can wake the loop.
