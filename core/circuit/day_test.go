@@ -109,19 +109,10 @@ func (d *day) watch() {
 		}
 	}
 	for _, named := range []uuid.UUID{s.Sync.Success, s.Sync.Periodic} {
-		if named != uuid.Nil && !d.committed(0, named) {
+		if named != uuid.Nil && !d.stores[0].has(named) {
 			d.t.Fatalf("status names %v, which a has not committed", named)
 		}
 	}
-}
-
-func (d *day) committed(target int, id uuid.UUID) bool {
-	for _, j := range d.stores[target].done() {
-		if j.Checkpoint == id && j.err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 func (d *day) judge() {

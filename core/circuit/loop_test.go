@@ -388,15 +388,3 @@ func TestAStepThatEndsWithTheContextIsNotAFailure(t *testing.T) {
 		}
 	})
 }
-
-func TestALongStepAnnouncesItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 0, nil)
-		r.engine.stepping = func(ctx context.Context) error { return pass(ctx, 10*time.Second) }
-		r.start()
-		r.engine.feed(1)
-		sleep(time.Minute)
-		expect(t, "announcements", strings.Join(r.log.announced(), "; "),
-			`for="step to end" waited=1s; for="step to end" waited=2s; for="step to end" waited=4s; for="step to end" waited=8s`)
-	})
-}

@@ -46,6 +46,14 @@ func TestStatusIsReadableInEveryState(t *testing.T) {
 	})
 }
 
+func TestThePhasesAreThoseOfTheTrigger(t *testing.T) {
+	for ours, its := range map[Phase]trigger.Phase{
+		Running: trigger.Running, Replaying: trigger.Replaying, Bootstrapping: trigger.Bootstrapping,
+	} {
+		expect(t, "phase", trigger.Phase(ours), its)
+	}
+}
+
 func TestStatusSharesNothingWithTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 0, []time.Duration{time.Second})

@@ -356,31 +356,6 @@ func (r *rig) checkpoint() trigger.Checkpoint {
 }
 
 // answered is the one value of a Done channel; the test fails when there is none, or a second one.
-func answered(t *testing.T, done <-chan error) error {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case err := <-done:
-		select {
-		case second := <-done:
-			t.Errorf("answered twice, then with %v", second)
-		default:
-		}
-		return err
-	default:
-		t.Fatal("not answered")
-		return nil
-	}
-}
-
-func unanswered(t *testing.T, done <-chan error) {
-	t.Helper()
-	synctest.Wait()
-	if len(done) != 0 {
-		t.Errorf("answered too early with %v", <-done)
-	}
-}
-
 // lines collects the log.
 type lines struct {
 	mu   sync.Mutex

@@ -1,0 +1,58 @@
+package circuit
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cairnsync/cairn/core/trigger"
+)
+
+func TestWaitsEndWhenTheirStepIsSafe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, []time.Duration{0, 0}).start()
+		checkpointed, committed := make(chan error, 1), make(chan error, 1)
+		go func() { checkpointed <- r.loop.WaitCheckpoint(t.Context(), 2) }()
+		go func() { committed <- r.loop.WaitCommit(t.Context(), 2) }()
+		r.checkpoint() // step 1
+		unanswered(t, checkpointed)
+		r.checkpoint() // step 2
+		expect(t, "checkpoint", answered(t, checkpointed), nil)
+		mustSync(t, r.loop, "a")
+		unanswered(t, committed)
+		mustSync(t, r.loop, "b")
+		expect(t, "commit", answered(t, committed), nil)
+		expect(t, "checkpoint of an earlier step", r.loop.WaitCheckpoint(t.Context(), 1), nil)
+		expect(t, "commit of an earlier step", r.loop.WaitCommit(t.Context(), 1), nil)
+	})
+}
+
+func TestAWaitEndsWithItsContextOrWithTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, []time.Duration{0}).start()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		expect(t, "timed out", r.loop.WaitCheckpoint(ctx, 9), context.DeadlineExceeded)
+		expect(t, "waiters left", len(r.loop.book.waiters), 0)
+		done := make(chan error, 2)
+		go func() { done <- r.loop.WaitCommit(t.Context(), 9) }()
+		synctest.Wait()
+		r.cancel()
+		expect(t, "at exit", answered(t, done), ErrStopped)
+		expect(t, "after exit", r.loop.WaitCheckpoint(t.Context(), 9), ErrStopped)
+	})
+}
+
+func TestWhatAnEarlierRunCommittedCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, []time.Duration{0}, func(c *Config) { c.Restored = trigger.Checkpoint{ID: id(3), Step: 30, At: time.Now()} })
+		r.engine.facts.Step = 30
+		r.disk.next = 3
+		r.stores[0].state.Committed = id(3)
+		r.start()
+		expect(t, "commit of the restored step", r.loop.WaitCommit(t.Context(), 30), nil)
+		r.checkpoint()
+		expect(t, "commit once a newer one is published", r.loop.WaitCommit(t.Context(), 30), nil)
+	})
+}
