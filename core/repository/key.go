@@ -35,8 +35,9 @@ func checkSegment(s string) error {
 		return fmt.Errorf("segment %q", s)
 	}
 	for i := range len(s) {
-		c := s[i]
-		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+		default:
 			return fmt.Errorf("character %q: want a-z, 0-9, '.', '_', '-'", c)
 		}
 	}

@@ -113,7 +113,9 @@ func (s scanner) fields(depth int) error {
 // isFieldName holds for the names of our own fields, so that "Size" is not taken for "size".
 func isFieldName(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_') {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '_':
+		default:
 			return false
 		}
 	}

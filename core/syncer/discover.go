@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/repository"
@@ -25,6 +26,10 @@ type ReaderConfig struct {
 	Prefix string // of the repository, see repository.CheckPrefix
 	Store  Store
 
+	// Pipeline is whose repository it must be; any other is an *OwnedError. Nil = any: an operator restores, or a new machine learns the id.
+	Pipeline     uuid.UUID
+	PipelineName string
+
 	Slots       *Limiter         // shared by all users of one target; nil = one of its own with DefaultConcurrency
 	RetryBudget time.Duration    // how long one call is repeated; 0 = RetryBudget
 	Now         func() time.Time // required
@@ -37,8 +42,10 @@ type ReaderConfig struct {
 type Reader struct {
 	remote
 
-	store Store
-	log   hclog.Logger
+	store        Store
+	pipeline     uuid.UUID
+	pipelineName string
+	log          hclog.Logger
 }
 
 // NewReader makes a reader. It makes no call to the store.
@@ -62,7 +69,8 @@ func NewReader(cfg ReaderConfig) (*Reader, error) {
 		target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter, note: newTally(cfg.Now, JobRecord{}),
 	}
 	return &Reader{
-		remote: remote{calls: calls, store: cfg.Store, prefix: cfg.Prefix}, store: cfg.Store, log: cfg.Log.With("target", cfg.Target),
+		remote: remote{calls: calls, store: cfg.Store, prefix: cfg.Prefix}, store: cfg.Store,
+		pipeline: cfg.Pipeline, pipelineName: cfg.PipelineName, log: cfg.Log.With("target", cfg.Target),
 	}, nil
 }
 
@@ -148,6 +156,11 @@ func (r *Reader) index(ctx context.Context) ([]uint64, *repository.Format, error
 	f, err := repository.DecodeFormat(data)
 	if err != nil {
 		return nil, nil, r.named(err)
+	}
+	if r.pipeline != uuid.Nil && f.PipelineID != r.pipeline {
+		return nil, nil, &OwnedError{
+			Target: r.calls.target, Prefix: r.prefix, Pipeline: r.pipeline, Name: r.pipelineName, Owner: f.PipelineID, OwnerName: f.PipelineName,
+		}
 	}
 	return numbers, &f, nil
 }

@@ -135,6 +135,20 @@ func (r *Reader) Find(ctx context.Context, sel Selector) (*repository.Commit, er
 	return c, err
 }
 
+// Ask is Find for ChooseStart: the commit, its proven absence, or why neither can be told.
+func (r *Reader) Ask(ctx context.Context, sel Selector) TargetState {
+	state := TargetState{Name: r.calls.target}
+	c, err := r.Find(ctx, sel)
+	switch {
+	case errors.Is(err, ErrNoCommit):
+	case err != nil:
+		state.Err = err
+	default:
+		state.Commit, state.Number = &StatePoint{ID: c.Checkpoint.ID, Step: c.Checkpoint.Step}, c.Number
+	}
+	return state
+}
+
 func (r *Reader) find(ctx context.Context, sel Selector) (*repository.Commit, error) {
 	if sel == (Selector{}) {
 		head, err := r.Discover(ctx)

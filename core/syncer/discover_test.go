@@ -263,3 +263,38 @@ func TestMoreCommitsThanAnyPageHoldsAreAllSeen(t *testing.T) {
 		t.Fatalf("%d commits, %v", len(list), err)
 	}
 }
+
+func TestAStartAsksATargetAndTellsAbsentFromUnknown(t *testing.T) {
+	a := newAuthor(t)
+	a.commit(10, small("a"))
+	a.commit(20, small("b"))
+	refused := &sdktest.Faulty{Target: a.mem, Before: func(context.Context, sdktest.Call) error { return sdk.PermissionDenied }}
+	if got := readerOf(t, a.mem).Ask(t.Context(), Selector{}); got.Err != nil || *got.Commit != (StatePoint{ID: idOf(1020), Step: 20}) || got.Number != 3 || got.Name != "offsite" {
+		t.Errorf("the newest: %+v", got)
+	}
+	if got := readerOf(t, a.mem).Ask(t.Context(), Selector{Checkpoint: idOf(9)}); got.Err != nil || got.Commit != nil {
+		t.Errorf("an id that is proven absent: %+v", got)
+	}
+	if got := readerOf(t, refused).Ask(t.Context(), Selector{Checkpoint: idOf(9)}); sdk.CodeOf(got.Err) != sdk.PermissionDenied || got.Commit != nil {
+		t.Errorf("a target that refuses: %+v", got)
+	}
+}
+
+func TestAnotherPipelinesRepositoryIsRefusedAndItsOwnerNamed(t *testing.T) {
+	a := newAuthor(t)
+	a.commit(10, small("a"))
+	r, err := NewReader(ReaderConfig{
+		Target: "offsite", Prefix: testPrefix, Store: Direct(a.mem), Now: ticking(), Pipeline: idOf(77), PipelineName: "other",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Discover(t.Context())
+	owned, ok := errors.AsType[*OwnedError](err)
+	if !ok || owned.Owner != idOf(2) || owned.Pipeline != idOf(77) || !strings.Contains(err.Error(), idOf(2).String()) {
+		t.Fatalf("another pipeline's repository: %v", err)
+	}
+	if _, err := r.ListCommits(t.Context()); err == nil {
+		t.Error("its commits are listed")
+	}
+}

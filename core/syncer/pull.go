@@ -152,7 +152,7 @@ func (f *filling) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // a directory: nothing was written through it
 	t := newTree(root, f.commit.Files)
 	if err := t.prepare(ctx, f.donors); err != nil {
 		return err

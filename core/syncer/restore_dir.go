@@ -115,7 +115,7 @@ func (s *staging) finish(ctx context.Context, files []repository.File) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // a directory: nothing was written through it
 	if err := newTree(root, files).sync(ctx); err != nil {
 		return err
 	}
