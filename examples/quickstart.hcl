@@ -12,7 +12,8 @@ target "offsite" {
   plugin = "file"
 
   config {
-    path = abspath("../data-offsite")
+    path   = abspath("../data-offsite")
+    create = true
   }
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,25 +15,27 @@ import (
 // version is set by the build: -ldflags "-X main.version=1.2.3".
 var version = "0.1.0-dev" //nolint:gochecknoglobals // the linker can set nothing else
 
-func main() {
+func main() { os.Exit(mainWith(nil)) }
+
+// mainWith is main; hook is for tests, see program.
+func mainWith(hook func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	return run(ctx, &program{stdout: os.Stdout, stderr: os.Stderr, hook: hook}, os.Args[1:])
 }
 
 // run is the whole program but for the process around it.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := rootCommand(&program{stdout: stdout, stderr: stderr})
+func run(ctx context.Context, p *program, args []string) int {
+	root := rootCommand(p)
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
 	}
 	if shown := (*shownError)(nil); !errors.As(err, &shown) {
-		fmt.Fprintf(stderr, "cairn: %v\n", err)
+		fmt.Fprintf(p.stderr, "cairn: %v\n", err)
 	}
 	return exitCode(err)
 }

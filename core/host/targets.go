@@ -64,7 +64,7 @@ func describeSpec(p config.Plugin) pluginhost.Spec {
 }
 
 func pluginOptions(cfg *config.Config, opts Options) pluginhost.Options {
-	return pluginhost.Options{Log: opts.Log.Named("plugin"), RuntimeDir: runtimeDir(cfg.Host.DataDir), Now: opts.Now}
+	return pluginhost.Options{Log: opts.Log, RuntimeDir: runtimeDir(cfg.Host.DataDir), Now: opts.Now}
 }
 
 func runtimeDir(dataDir string) string { return filepath.Join(dataDir, "run") }

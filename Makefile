@@ -1,0 +1,54 @@
+# make alone says what there is. Everything here needs only Go (see go.mod) and a POSIX shell.
+
+SHELL   := /bin/sh
+VERSION ?= 0.1.0-dev
+TOOL    := go tool -modfile=.ci/tools.mod
+LDFLAGS := -s -w -X main.version=$(VERSION)
+PLUGINS := $(notdir $(wildcard plugins/*))
+GOFLAGS_TEST ?=
+
+.PHONY: help build run test torture race bench lint generate check tidy clean
+
+help: ## print this
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+
+build: ## build cairn and every plugin into bin/
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/cairn ./cmd/host
+	@for p in $(PLUGINS); do \
+	  echo "CGO_ENABLED=0 go build -o bin/cairn-plugin-$$p ./plugins/$$p"; \
+	  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/cairn-plugin-$$p ./plugins/$$p || exit 1; \
+	done
+	@chmod go-w bin bin/*
+
+run: build ## build, then run examples/quickstart.hcl until Ctrl-C
+	bin/cairn run --config examples/quickstart.hcl
+
+test: ## every test but the torture, with the race detector
+	$(TOOL) gotestsum --format pkgname-and-test-fails -- -race -timeout 30m $(GOFLAGS_TEST) ./...
+
+torture: ## kill -9, full disks and failing targets, against real processes (about ten minutes)
+	$(TOOL) gotestsum --format standard-verbose -- -tags torture -timeout 60m -count 1 -run Torture ./cmd/host
+
+race: test ## the same as test
+
+bench: ## the benchmarks behind the figures in docs/
+	go test -run '^$$' -bench . -benchtime 3x ./core/sqlcircuit ./core/syncer
+
+lint: ## golangci-lint as .golangci.yml says
+	$(TOOL) golangci-lint run --build-tags torture ./...
+
+generate: ## make the generated code, the OpenAPI document and the reference anew
+	go generate ./...
+	go test ./core/api ./core/config -update
+
+check: lint ## lint, and that generated files are what would be generated now
+	go run -modfile=.ci/tools.mod ./sdk/internal/pb/generate/main.go -check
+	go test -count 1 ./core/api ./core/config -run 'OpenAPI|Reference'
+	GOOS=darwin go vet ./...
+
+tidy: ## go mod tidy
+	go mod tidy
+
+clean: ## remove what build and run made
+	rm -rf bin data data-offsite

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The test binary plays cairn: scripts run it as a process of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"cairn": playCairn})
+}
+
+// TestScripts runs testdata/script: cairn as a person uses it, with the real file plugin.
+func TestScripts(t *testing.T) {
+	plugins := buildPlugins(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			address, err := freeAddress()
+			if err != nil {
+				return err
+			}
+			env.Setenv("PLUGINS", plugins)
+			env.Setenv("CAIRN_ADDRESS", address)
+			examples, err := filepath.Abs("../../examples")
+			env.Setenv("EXAMPLES", examples)
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": until},
+	})
+}
+
+// buildPlugins puts the first-party plugins into a folder that only this user may write.
+func buildPlugins(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "cairn-plugin-file"), "github.com/cairnsync/cairn/plugins/file").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build plugin: %v\n%s", err, out)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "cairn-plugin-file")} {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// exits runs a command and demands its exit code: exits 3 cairn config check …
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// until repeats a command until its output matches: until 'step 20' cairn status. It is bounded by a minute.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND [ARG…]")
+	}
+	want := regexp.MustCompile("(?m)" + args[0])
+	deadline := time.After(time.Minute)
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		out := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+		if err == nil && want.MatchString(out) {
+			return
+		}
+		select {
+		case <-deadline:
+			ts.Fatalf("%s never matched %q; last: %v\n%s", strings.Join(args[1:], " "), args[0], err, out)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// playCairn is main, with a crash where the environment asks for one.
+func playCairn() {
+	os.Exit(mainWith(crashPoint(os.Getenv("CAIRN_CRASH_AT"))))
+}
+
+// crashPoint kills this process, as kill -9 would, when a named point of a durable change is passed for the nth time:
+// "publish.renamed:3". It is how tests hit windows that are microseconds wide.
+func crashPoint(setting string) func(string) {
+	name, count, _ := strings.Cut(setting, ":")
+	if name == "" {
+		return nil
+	}
+	nth, err := strconv.Atoi(count)
+	if err != nil {
+		panic(fmt.Sprintf("CAIRN_CRASH_AT=%s: %v", setting, err))
+	}
+	return crashAt(name, nth)
+}
