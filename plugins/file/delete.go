@@ -13,19 +13,24 @@ import (
 
 // Delete removes exactly one regular file for each key, then the directories that it left empty, and makes that durable.
 func (t *target) Delete(ctx context.Context, keys []string) error {
-	root, err := t.open()
-	if err != nil {
-		return failed("delete", "", err)
-	}
-	defer root.Close()
+	var errs []error
+	err := t.call(ctx, "delete", "", func(root *os.Root) error {
+		errs = t.delete(ctx, root, keys)
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// delete returns the failures, each with its key.
+func (t *target) delete(ctx context.Context, root *os.Root, keys []string) []error {
 	var errs []error
 	touched := map[string]string{} // directory → one of its keys, for the error
 	for _, key := range keys {
-		if err := ctx.Err(); err != nil {
-			errs = append(errs, failed("delete", key, err))
-			break
+		err := ctx.Err()
+		if err == nil {
+			err = t.remove(root, key)
 		}
-		if err := t.remove(root, key); err != nil {
+		if err != nil {
 			errs = append(errs, failed("delete", key, err))
 			continue
 		}
@@ -36,7 +41,7 @@ func (t *target) Delete(ctx context.Context, keys []string) error {
 			errs = append(errs, failed("delete", key, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // remove unlinks a file. A directory of that name is not the object: the key is missing, and that is success.

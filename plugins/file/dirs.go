@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,22 @@ import (
 	"sync"
 	"syscall"
 )
+
+// call does one call's work in the target's directory and gives an error its code. A dead ctx touches nothing.
+func (t *target) call(ctx context.Context, op, key string, work func(root *os.Root) error) error {
+	if err := ctx.Err(); err != nil {
+		return failed(op, key, err)
+	}
+	root, err := t.open()
+	if err != nil {
+		return failed(op, key, err)
+	}
+	defer func() { _ = root.Close() }() // it was only looked through
+	if err := work(root); err != nil {
+		return failed(op, key, err)
+	}
+	return nil
+}
 
 // open opens the target's directory for one call.
 func (t *target) open() (*os.Root, error) {

@@ -25,25 +25,30 @@ const tempMaxAge = 24 * time.Hour
 // a directory that cannot be read, and a link with the name of an object, are errors.
 func (t *target) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
 	return func(yield func(sdk.Object, error) bool) {
-		root, err := t.open()
+		err := t.call(ctx, "list", req.Prefix, func(root *os.Root) error {
+			return t.list(root, &walker{ctx: ctx, root: root, req: req, yield: yield})
+		})
 		if err != nil {
-			yield(sdk.Object{}, failed("list", req.Prefix, err))
-			return
+			yield(sdk.Object{}, err)
 		}
-		defer root.Close()
-		w := walker{ctx: ctx, root: root, req: req, yield: yield}
-		if dir, ok := firstDir(req.Prefix); ok {
-			err = w.walk(dir)
-		}
-		if err == nil {
-			err = t.stillThere(root)
-		}
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(sdk.Object{}, failed("list", req.Prefix, err))
-			return
-		}
+	}
+}
+
+func (t *target) list(root *os.Root, w *walker) error {
+	var err error
+	if dir, ok := firstDir(w.req.Prefix); ok {
+		err = w.walk(dir)
+	}
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	if err == nil {
+		err = t.stillThere(root)
+	}
+	if err == nil {
 		t.sweep(root, w.temps)
 	}
+	return err
 }
 
 // firstDir is the deepest directory that holds every key with the prefix; ok is false when there is no such key, as with "../a".

@@ -27,8 +27,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func today() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
-
 // openTarget goes the way of a plugin: the configuration, then Open.
 func openTarget(t *testing.T, dir string) *target {
 	t.Helper()

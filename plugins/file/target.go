@@ -47,21 +47,10 @@ func newTarget(path string, now func() time.Time) *target {
 // Put writes a temporary file beside the final name and gives it that name when its bytes are on disk: by link(2), which fails when
 // the name exists, or by rename(2), which replaces. Then the name is made durable too.
 func (t *target) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
-	root, err := t.open()
-	if err != nil {
-		return sdk.PutResult{}, failed("put", req.Key, err)
-	}
-	defer root.Close()
-	if err := t.put(ctx, root, req); err != nil {
-		return sdk.PutResult{}, failed("put", req.Key, err)
-	}
-	return sdk.PutResult{}, nil
+	return sdk.PutResult{}, t.call(ctx, "put", req.Key, func(root *os.Root) error { return t.put(ctx, root, req) })
 }
 
 func (t *target) put(ctx context.Context, root *os.Root, req sdk.PutRequest) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if err := t.lookBefore(root, req); err != nil {
 		return err
 	}
@@ -180,20 +169,12 @@ func rename(root *os.Root, name, key string) error {
 }
 
 // Get opens the file. What it holds at this moment is what the body yields: a Put that replaces the key makes another file.
-func (t *target) Get(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
-	if err := ctx.Err(); err != nil {
-		return sdk.GetResult{}, failed("get", req.Key, err)
-	}
-	root, err := t.open()
-	if err != nil {
-		return sdk.GetResult{}, failed("get", req.Key, err)
-	}
-	defer root.Close()
-	res, err := t.get(ctx, root, req)
-	if err != nil {
-		return sdk.GetResult{}, failed("get", req.Key, err)
-	}
-	return res, nil
+func (t *target) Get(ctx context.Context, req sdk.GetRequest) (res sdk.GetResult, err error) {
+	err = t.call(ctx, "get", req.Key, func(root *os.Root) error {
+		res, err = t.get(ctx, root, req)
+		return err
+	})
+	return res, err
 }
 
 func (t *target) get(ctx context.Context, root *os.Root, req sdk.GetRequest) (sdk.GetResult, error) {
