@@ -167,9 +167,9 @@ func (c *Circuit) Facts() circuit.Facts {
 	c.wal.mu.Lock()
 	wait, truncate := c.tooLong(), c.wal.canTruncate()
 	c.wal.mu.Unlock()
+	facts.StepAsked = truncate
 	if wait {
-		facts.StepAsked = truncate // which ends the wait
-		return facts
+		return facts // a truncation ends the wait
 	}
 	for _, in := range c.inputs {
 		n, asked := in.buffered()

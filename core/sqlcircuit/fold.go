@@ -15,6 +15,7 @@ type limits struct {
 	waitMin  int64 // steps wait above max(waitMin, size of the main file)
 	rest     int64 // what the loop may fold itself, between two steps
 	retry    time.Duration
+	gate     time.Duration // new queries wait at most so long for a truncation, and then not again for ten times that
 	query    time.Duration // a query's read transaction lasts at most so long
 	lookEach time.Duration // between two looks at followed files
 }
@@ -22,7 +23,7 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		foldMin: 4 << 20, foldMax: 256 << 20, waitMin: 1 << 30, rest: 4 << 20,
-		retry: time.Second, query: 60 * time.Second, lookEach: time.Second,
+		retry: time.Second, gate: time.Second, query: 60 * time.Second, lookEach: time.Second,
 	}
 }
 
@@ -38,6 +39,8 @@ type wal struct {
 	folding   chan struct{} // closed when the running fold ends; nil = none runs
 	rest      bool          // a fold has left a rest that the loop should truncate
 	saidWait  bool
+	gate      chan struct{} // new queries wait until it is closed; nil = they do not wait
+	gateSpent bool          // it was closed by its time; the next one comes after a pause
 	epoch     uint64 // rises before the main file is changed
 	base      base
 }
@@ -114,7 +117,8 @@ func (c *Circuit) startFold() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	long := c.walBytes(w.frames) > min(c.limits.foldMax, max(c.limits.foldMin, w.mainSize/4))
-	if !long || w.frames == w.folded || w.folding != nil || w.snapshots > 0 || c.life.enter() != nil {
+	left := c.walBytes(w.frames - w.folded)
+	if !long || left == 0 || w.rest && left <= 2*c.limits.rest || w.folding != nil || w.snapshots > 0 || c.life.enter() != nil {
 		return
 	}
 	w.folding = make(chan struct{})
@@ -146,6 +150,7 @@ func (c *Circuit) fold() {
 	}
 	close(w.folding)
 	w.folding = nil
+	c.closeGate()
 	again := c.tooLong() && row.folded < row.frames
 	w.mu.Unlock()
 	if err != nil {
@@ -166,9 +171,11 @@ func (c *Circuit) truncateRest() error {
 	w.mu.Lock()
 	defer w.mu.Unlock() // nothing may start to read the main file meanwhile; it takes milliseconds
 	if !w.canTruncate() {
+		c.closeGate()
 		return nil
 	}
 	w.rest = false
+	w.openGate()
 	w.epoch++
 	row, err := checkpointWAL(c.writer, "TRUNCATE")
 	if err != nil {
@@ -190,6 +197,7 @@ func (w *wal) canTruncate() bool {
 func (c *Circuit) wantTruncate() {
 	c.wal.mu.Lock()
 	c.wal.rest = true
+	c.closeGate()
 	c.wal.mu.Unlock()
 	c.env.Wake()
 }

@@ -58,17 +58,11 @@ func (c *Circuit) Query(ctx context.Context, text string) (iter.Seq2[[]circuit.C
 		}
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limits.query, ErrQueryTime)
-	select {
-	case c.querySlots <- struct{}{}:
-	case <-ctx.Done():
+	if err := c.takeSlot(ctx); err != nil {
 		cancel()
-		return nil, context.Cause(ctx)
-	case <-c.life.closing():
-		cancel()
-		return nil, ErrNotRunning
+		return nil, err
 	}
 	q := &query{c: c, finished: make(chan struct{})}
-	c.countQuery(1)
 	if err := q.prepare(text); err != nil {
 		q.release()
 		cancel()
@@ -81,6 +75,22 @@ func (c *Circuit) Query(ctx context.Context, text string) (iter.Seq2[[]circuit.C
 		q.watch(ctx)
 	}()
 	return q.rows, nil
+}
+
+// takeSlot waits until fewer than maxQueries run and none must wait for the WAL.
+func (c *Circuit) takeSlot(ctx context.Context) error {
+	select {
+	case c.querySlots <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.life.closing():
+		return ErrNotRunning
+	}
+	err := c.enterQuery(ctx)
+	if err != nil {
+		<-c.querySlots
+	}
+	return err
 }
 
 func (q *query) prepare(text string) (err error) {
@@ -212,15 +222,7 @@ func (q *query) release() {
 	}
 	q.mu.Unlock()
 	<-q.c.querySlots
-	q.c.countQuery(-1)
-	q.c.startFold()
-	q.c.env.Wake()
-}
-
-func (c *Circuit) countQuery(n int) {
-	c.wal.mu.Lock()
-	c.wal.queries += n
-	c.wal.mu.Unlock()
+	q.c.leaveQuery()
 }
 
 // queryAuthorizer lets a query read tables, and the schema through the table-valued pragmas that only describe it.
