@@ -119,10 +119,13 @@ func TestSyncStatusIsSavedAfterEachPushAndCarriesOn(t *testing.T) {
 		var saved []SyncSummary // one call at a time
 		r := newRig(t, 0, []time.Duration{10 * time.Second, 0}, func(c *Config) {
 			c.SaveSync = func(s SyncSummary) { saved = append(saved, s) }
-		}).start()
+		})
+		r.stores[1].takes = 5 * time.Second
+		r.start()
 		r.checkpoint()
 		mustSync(t, r.loop, "")
-		synctest.Wait()
+		sleep(6 * time.Second)
+		expect(t, "running, as saved while b is at work", saved[0].Running, uuid.Nil)
 		r.checkpoint()
 		sleep(time.Minute)
 		_ = r.loop.Stop(false)
