@@ -117,7 +117,7 @@ func TestASeekerIsCheckedAsWell(t *testing.T) {
 				t.Fatalf("the last bytes of a damaged body were yielded at %d", off)
 			} else if n > 0 && !bytes.Equal(p[:n], content[off:end]) {
 				t.Fatalf("read at %d yields other bytes", off)
-			} else if err != nil && !errors.Is(err, io.EOF) && !(damaged && errors.Is(err, sdk.Corrupt)) {
+			} else if err != nil && !errors.Is(err, io.EOF) && (!damaged || !errors.Is(err, sdk.Corrupt)) {
 				t.Fatal(err)
 			}
 		}

@@ -27,7 +27,7 @@ func InProcess[C any](ctx context.Context, p sdk.Plugin[C], log hclog.Logger, cl
 }
 
 func inProcess(s pb.TargetServer, clocks Clocks) (*Client, func() error, error) {
-	listener := bufconn.Listen(messageLimit)
+	listener := bufconn.Listen(dataFrame)
 	listening := grpc.NewServer(append(serverOptions(), grpc.WaitForHandlers(true))...)
 	pb.RegisterTargetServer(listening, s)
 	served := make(chan error, 1)

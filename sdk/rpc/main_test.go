@@ -13,14 +13,14 @@ import (
 
 // TestMain lets the test binary play the plugin: process_test.go starts it again with the cookie in its environment.
 func TestMain(m *testing.M) {
-	if startedByHost() {
+	if startedByHost() || os.Getenv("CAIRN_TEST_BY_HAND") != "" {
 		playPlugin()
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// targetFunc makes a plugin of a ready target.
+// pluginOf makes a plugin of a ready target.
 func pluginOf(target sdk.Target) sdk.Plugin[struct{}] {
 	return sdk.Plugin[struct{}]{
 		Name: "test", Version: "1.2.3", Doc: "a target for tests",

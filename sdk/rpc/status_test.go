@@ -107,7 +107,7 @@ func TestACodeOfTheFutureIsInternal(t *testing.T) {
 func TestWhateverAnErrorHoldsItCanBeSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
-		var err error = errors.New(text.Draw(t, "cause"))
+		err := errors.New(text.Draw(t, "cause"))
 		for range rapid.IntRange(0, 3).Draw(t, "layers") {
 			switch rapid.IntRange(0, 2).Draw(t, "layer") {
 			case 0:
