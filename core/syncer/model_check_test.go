@@ -25,6 +25,7 @@ type checker struct {
 	decoded map[string]*modelCommit // by key
 	line    []*modelCommit          // visible, as of the last change of the store
 	zstd    *zstd.Decoder
+	codec   commitCodec
 }
 
 type modelCommit struct {
@@ -35,8 +36,8 @@ type modelCommit struct {
 	fault  error  // why it cannot be restored
 }
 
-func newChecker(dec *zstd.Decoder) *checker {
-	return &checker{acked: map[string]string{}, decoded: map[string]*modelCommit{}, zstd: dec}
+func newChecker(dec *zstd.Decoder, codec commitCodec) *checker {
+	return &checker{acked: map[string]string{}, decoded: map[string]*modelCommit{}, zstd: dec, codec: codec}
 }
 
 func (c *checker) violation(format string, args ...any) {
@@ -58,6 +59,7 @@ func (c *checker) told(w *world, actor string, cp *heldCheckpoint) {
 	for _, mark := range strings.Fields(string(cp.files["marks"])) {
 		c.acked[mark] = actor
 	}
+	c.line = c.visible(w.mem)
 	c.checkAcked(actor + " reports success")
 }
 
@@ -189,7 +191,7 @@ func (c *checker) commit(mem *sdktest.Mem, n uint64) *modelCommit {
 	if m := c.decoded[key]; m != nil && bytes.Equal(m.stored, stored) {
 		return m
 	}
-	commit, err := plainCodec().decode(n, stored)
+	commit, err := c.codec.decode(n, stored)
 	if err != nil {
 		c.violated("commit %d: %v", n, err)
 		commit = &repository.Commit{Number: n}
@@ -230,8 +232,9 @@ func (c *checker) restore(mem *sdktest.Mem, commit *repository.Commit, f reposit
 
 // reader restores the newest commit now and then, as any other machine would.
 type reader struct {
-	name string
-	done chan struct{}
+	name   string
+	done   chan struct{}
+	newest func(ctx context.Context, t sdk.Target) (*repository.Commit, error) // nil = proven that there is none
 }
 
 func (r *reader) ended() bool {
@@ -245,20 +248,21 @@ func (r *reader) ended() bool {
 
 func (r *reader) run(ctx context.Context, w *world) {
 	defer close(r.done)
-	t := gate{w: w, actor: r.name}
 	for range 4 {
 		var before []string
 		if !w.turn(ctx, r.name, "asks", func() { before = w.checker.reported() }) {
 			return
 		}
-		c, err := newestFor(ctx, t)
-		if err != nil || c == nil {
-			if c == nil && err == nil && len(before) > 0 {
-				w.checker.violation("a reader finds no commit, though success was reported before it asked")
-			}
-			continue
+		c, err := r.newest(ctx, gate{w: w, actor: r.name})
+		switch {
+		case errors.Is(err, repository.ErrCorrupt):
+			w.checker.violation("a reader finds corruption: %v", err)
+		case err != nil: // it asks again
+		case c != nil:
+			w.checker.read(w, c, before)
+		case len(before) > 0:
+			w.checker.violation("a reader finds no commit, though success was reported before it asked")
 		}
-		w.checker.read(w, c, before)
 	}
 }
 

@@ -165,7 +165,7 @@ func (l *life) openWorker() bool {
 		return false
 	}
 	w.packs.codec = l.h.codec
-	w.session.codec, w.session.wrong = plainCodec(), l.h.wrong
+	w.session.codec, w.session.wrong = l.w.checker.codec, l.h.wrong
 	l.worker = w
 	return true
 }
@@ -232,7 +232,7 @@ func (l *life) retain(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if c, err := plainCodec().decode(numbers[i], data); err == nil && c.Kind == repository.KindCheckpoint && gc.Visible(numbers[i]) {
+		if c, err := l.w.checker.codec.decode(numbers[i], data); err == nil && c.Kind == repository.KindCheckpoint && gc.Visible(numbers[i]) {
 			top = numbers[i]
 		}
 	}

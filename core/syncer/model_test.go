@@ -13,12 +13,14 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
 // maxSteps bounds a story; calmSteps bounds what the newest writer may need to commit once nothing goes wrong any more.
 const (
-	maxSteps  = 400
+	maxSteps  = 300
 	calmSteps = 200
 )
 
@@ -67,6 +69,18 @@ func modelSeeds(t *testing.T) uint64 {
 	return seeds
 }
 
+// TestTheProtocolHoldsWithTheCommitsOfFormatOne plays fewer stories with the real codec: compressing a commit costs more than all the rest of
+// a story.
+func TestTheProtocolHoldsWithTheCommitsOfFormatOne(t *testing.T) {
+	stage := newStage(t)
+	stage.codec = commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit}
+	for seed := range modelSeeds(t) / 100 {
+		if story, fault := stage.play(t, seed, mutants{}); fault != "" {
+			t.Fatalf("seed %d: %s\n%s", seed, fault, strings.Join(story, "\n"))
+		}
+	}
+}
+
 // TestTheModelNoticesEachMissingRule takes the rules away one by one.
 func TestTheModelNoticesEachMissingRule(t *testing.T) {
 	for _, row := range []struct {
@@ -97,7 +111,9 @@ func TestTheModelNoticesEachMissingRule(t *testing.T) {
 type stage struct {
 	spool  *Spool
 	dec    *zstd.Decoder
-	codecs []*chunkCodec
+	codecs []*chunkCodec // one a host
+	codec  commitCodec
+	read   func(context.Context, sdk.Target) (*repository.Commit, error)
 }
 
 func newStage(t *testing.T) *stage {
@@ -107,7 +123,7 @@ func newStage(t *testing.T) *stage {
 		t.Cleanup(func() { os.RemoveAll(shm) })
 		dir = shm
 	}
-	s := &stage{}
+	s := &stage{codec: plainCodec(), read: newestFor}
 	var err error
 	if s.spool, err = OpenSpool(dir); err != nil {
 		t.Fatal(err)
@@ -138,8 +154,8 @@ func newStage(t *testing.T) *stage {
 func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, fault string) {
 	synctest.Test(t, func(*testing.T) {
 		w := &world{
-			rng: rand.New(rand.NewPCG(seed, 1)), mem: sdktest.NewMem(), checker: newChecker(s.dec), frozen: map[string]int{},
-			reader: &reader{name: "R", done: make(chan struct{})},
+			rng: rand.New(rand.NewPCG(seed, 1)), mem: sdktest.NewMem(), checker: newChecker(s.dec, s.codec), frozen: map[string]int{}, outage: map[string]int{},
+			reader: &reader{name: "R", done: make(chan struct{}), newest: s.read},
 		}
 		w.faults = w.rng.IntN(8)
 		for i, name := range []string{"A", "B"} {
@@ -148,7 +164,7 @@ func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, 
 		ctx, cancel := context.WithCancel(context.Background())
 		go w.reader.run(ctx, w)
 		w.hosts[0].start(w)
-		for range maxSteps {
+		for range 20 + w.rng.IntN(maxSteps) {
 			if !w.step() || w.checker.fault != "" {
 				break
 			}

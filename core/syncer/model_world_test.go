@@ -34,8 +34,9 @@ type world struct {
 
 	mu      sync.Mutex
 	pending []*gateCall
-	late    []*gateCall // requests that land after their caller gave up
-	frozen  map[string]int
+	late    []*gateCall    // requests that land after their caller gave up
+	frozen  map[string]int // actors that are paused, and for how many steps
+	outage  map[string]int // actors whose next calls all go wrong
 	story   []string
 }
 
@@ -147,7 +148,7 @@ func (w *world) sweepAbandoned() []*gateCall {
 
 // upheaval now and then stops an actor for a while, kills a host or starts one.
 func (w *world) upheaval() bool {
-	switch w.rng.IntN(40) {
+	switch w.rng.IntN(32) {
 	case 0, 1:
 		actors := []string{w.reader.name}
 		for _, h := range w.hosts {
@@ -175,25 +176,33 @@ func (w *world) upheaval() bool {
 // decide gives a waiting call its fate.
 func (w *world) decide(c *gateCall) {
 	fate := 0
-	if !w.calm && c.key != "" && w.faults > 0 {
-		fate = w.rng.IntN(12)
+	switch {
+	case w.calm || c.key == "":
+	case w.outage[c.actor] > 0:
+		w.outage[c.actor]--
+		fate = 1 + w.rng.IntN(3)
+	case w.faults > 0:
+		often := 40
+		if c.mutates && strings.Contains(c.key, "/commit/") {
+			often = 6 // where most rules are about
+		}
+		if fate = w.rng.IntN(often); 0 < fate && fate < 5 {
+			w.faults--
+			w.outage[c.actor] = max(0, w.rng.IntN(6)-2)
+		}
 	}
 	switch fate {
 	case 1: // the reply is lost
-		w.faults--
 		_ = w.apply(c) // whatever the store says, nobody hears it
 		w.answer(c, unavailable(), "done, but the reply is lost")
 	case 2: // it lands later
-		w.faults--
 		if c.mutates {
 			w.late = append(w.late, c)
 		}
 		w.answer(c, unavailable(), "error, still under way")
 	case 3:
-		w.faults--
 		w.answer(c, unavailable(), "error")
 	case 4:
-		w.faults--
 		c.stalled = true
 		w.tell("%s: stalls", c)
 	default:

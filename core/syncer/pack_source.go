@@ -53,7 +53,7 @@ func (p localPinned) open(f checkpoint.File) (chunkFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoint: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // read only
 	file, err := root.OpenFile(filepath.FromSlash(f.Path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoint file: %w", err)
