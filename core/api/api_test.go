@@ -59,6 +59,7 @@ func TestEachCallReachesItsMethod(t *testing.T) {
 		{"POST", "/v0/pipelines/p/start", 202, "start"},
 		{"POST", "/v0/pipelines/p/pause", 202, "pause"},
 		{"POST", "/v0/pipelines/p/resume", 202, "resume"},
+		{"POST", "/v0/pipelines/p/activate", 202, "activate"},
 		{"POST", "/v0/pipelines/p/stop", 202, "stop with checkpoint"},
 		{"POST", "/v0/pipelines/p/stop?checkpoint=false", 202, "stop"},
 		{"POST", "/v0/pipelines/p/adopt?target=t", 202, "adopt t"},
@@ -236,7 +237,7 @@ func TestAGetNeverChangesAnything(t *testing.T) {
 	for _, path := range []string{"", "/stats", "/checkpoint_status", "/checkpoints", "/checkpoints/remote", "/checkpoint/sync_status", "/query?sql=x", "/ingress/in?source=s"} {
 		call(t, p, "GET", "/v0/pipelines/p"+path, "")
 	}
-	for _, verb := range []string{"start", "pause", "resume", "stop", "adopt?target=t", "checkpoint", "checkpoint/sync"} {
+	for _, verb := range []string{"start", "pause", "resume", "activate", "stop", "adopt?target=t", "checkpoint", "checkpoint/sync"} {
 		if status, _, text := call(t, p, "GET", "/v0/pipelines/p/"+verb, ""); status < 400 {
 			t.Errorf("GET %s: %d %s", verb, status, text)
 		}

@@ -28,6 +28,7 @@ type Pipeline interface {
 	Start(ctx context.Context) error
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
+	Activate(ctx context.Context) error
 	Stop(ctx context.Context, checkpoint bool) error
 	Adopt(ctx context.Context, target string) error
 

@@ -33,6 +33,7 @@ func (r *routes) pipelines() {
 	r.transition("start", "Start a stopped or failed pipeline", Pipeline.Start)
 	r.transition("pause", "Pause: no steps, but checkpoints and pushes go on", Pipeline.Pause)
 	r.transition("resume", "Resume a paused pipeline", Pipeline.Resume)
+	r.transition("activate", "Make a standby the primary; in any other state an illegal transition", Pipeline.Activate)
 	r.stop()
 	r.adopt()
 }

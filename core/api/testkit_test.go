@@ -34,10 +34,11 @@ func (f *fakePipeline) Name() string { return "p" }
 func (f *fakePipeline) View() client.PipelineView {
 	return client.PipelineView{Name: "p", State: "running"}
 }
-func (f *fakePipeline) Stats() client.Stats          { return client.Stats{Step: 7} }
-func (f *fakePipeline) Start(context.Context) error  { return f.note("start") }
-func (f *fakePipeline) Pause(context.Context) error  { return f.note("pause") }
-func (f *fakePipeline) Resume(context.Context) error { return f.note("resume") }
+func (f *fakePipeline) Stats() client.Stats            { return client.Stats{Step: 7} }
+func (f *fakePipeline) Start(context.Context) error    { return f.note("start") }
+func (f *fakePipeline) Pause(context.Context) error    { return f.note("pause") }
+func (f *fakePipeline) Resume(context.Context) error   { return f.note("resume") }
+func (f *fakePipeline) Activate(context.Context) error { return f.note("activate") }
 func (f *fakePipeline) Adopt(_ context.Context, target string) error {
 	return f.note("adopt " + target)
 }
