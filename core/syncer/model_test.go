@@ -14,7 +14,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cairnsync/cairn/core/repository"
-	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
@@ -113,7 +112,6 @@ type stage struct {
 	dec    *zstd.Decoder
 	codecs []*chunkCodec // one a host
 	codec  commitCodec
-	read   func(context.Context, sdk.Target) (*repository.Commit, error)
 }
 
 func newStage(t *testing.T) *stage {
@@ -123,7 +121,7 @@ func newStage(t *testing.T) *stage {
 		t.Cleanup(func() { os.RemoveAll(shm) })
 		dir = shm
 	}
-	s := &stage{codec: plainCodec(), read: newestFor}
+	s := &stage{codec: plainCodec()}
 	var err error
 	if s.spool, err = OpenSpool(dir); err != nil {
 		t.Fatal(err)
@@ -155,7 +153,7 @@ func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, 
 	synctest.Test(t, func(*testing.T) {
 		w := &world{
 			rng: rand.New(rand.NewPCG(seed, 1)), mem: sdktest.NewMem(), checker: newChecker(s.dec, s.codec), frozen: map[string]int{}, outage: map[string]int{},
-			reader: &reader{name: "R", done: make(chan struct{}), newest: s.read},
+			reader: &reader{name: "R", done: make(chan struct{})},
 		}
 		w.faults = w.rng.IntN(8)
 		for i, name := range []string{"A", "B"} {

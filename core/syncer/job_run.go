@@ -1,0 +1,127 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// begin opens the job's record.
+func (w *Worker) begin(job Job) *tally {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rec := w.state.begin(job, w.cfg.Now().UTC())
+	w.state.keep(rec)
+	w.running = newTally(w.cfg.Now, rec)
+	w.calls.note = w.running
+	w.note(w.saveLocked())
+	return w.running
+}
+
+// end closes it: what the job has shown becomes status, then it is saved. Success reaches both only here.
+func (w *Worker) end(ctx context.Context, t *tally, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = nil
+	s := w.session
+	w.epoch, w.head = s.epoch, s.last
+	if c, reason, behind, takenBy := conditionAfter(err); err == nil || c != Ready {
+		w.condition, w.reason, w.behind, w.takenBy = c, reason, behind, takenBy
+	} // a call that failed says nothing new about a target that was held or refused before
+	var number uint64
+	if err == nil {
+		number = s.base.Number
+	}
+	rec := t.finish(stateAfter(ctx, err), number, err)
+	if s.looked && s.confirmed {
+		w.state.committed(s.base, rec.Finished)
+	}
+	if err == nil {
+		w.state.succeeded(rec)
+	} else {
+		w.state.failed(rec)
+	}
+	w.state.keep(rec)
+	w.log(rec, err)
+	if err == nil {
+		w.trouble = "" // the repository was seen, so nothing that was lost is missing any more
+	}
+	w.note(w.saveLocked())
+}
+
+// conditionAfter is what an ended job says about the target.
+func conditionAfter(err error) (c Condition, reason string, behind uint64, takenBy *repository.Epoch) {
+	if fenced, ok := errors.AsType[*FencedError](err); ok {
+		return Fenced, err.Error(), 0, &fenced.By
+	}
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		return Held, err.Error(), held.Behind, nil
+	}
+	_, owned := errors.AsType[*OwnedError](err)
+	_, refused := errors.AsType[*RefusedError](err)
+	_, unsupported := errors.AsType[*repository.UnsupportedError](err)
+	if owned || refused || unsupported || errors.Is(err, repository.ErrCorrupt) {
+		return Refused, err.Error(), 0, nil
+	}
+	return Ready, "", 0, nil
+}
+
+// stateAfter is how a job ended.
+func stateAfter(ctx context.Context, err error) JobState {
+	switch c, _, _, _ := conditionAfter(err); {
+	case err == nil:
+		return JobSucceeded
+	case c == Fenced:
+		return JobFenced
+	case c == Held:
+		return JobHeld
+	case ctx.Err() != nil:
+		return JobCancelled
+	case errors.Is(err, ErrUnresolved):
+		return JobUnresolved
+	}
+	return JobFailed
+}
+
+func (w *Worker) log(rec JobRecord, err error) {
+	keys := []any{
+		"target", w.cfg.Target, "checkpoint", rec.Checkpoint, "trigger", rec.Trigger, "took", rec.Finished.Sub(rec.Started),
+		"bytes", rec.Bytes, "objects", rec.Objects, "requests", rec.Requests,
+	}
+	if rec.State == JobSucceeded {
+		w.cfg.Log.Info("checkpoint pushed", append(keys, "commit", rec.Commit)...)
+		return
+	}
+	keys = append(keys, "state", rec.State, "error", rec.Error)
+	if p, ok := errors.AsType[*panicError](err); ok {
+		keys = append(keys, "stack", string(p.stack))
+	}
+	w.cfg.Log.Warn("push ended", keys...)
+}
+
+func (w *Worker) save() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.saveLocked()
+}
+
+func (w *Worker) saveLocked() error {
+	data, err := encodeState(w.state)
+	if err != nil {
+		return err
+	}
+	if err := w.memory.save(data); err != nil {
+		return fmt.Errorf("save sync state: %w", err)
+	}
+	return nil
+}
+
+// note keeps trouble with the worker's own file from failing a push: the repository is what counts, and it is looked at after a restart.
+func (w *Worker) note(err error) {
+	if err != nil {
+		w.trouble = err.Error()
+		w.cfg.Log.Error("sync state not saved", "target", w.cfg.Target, "error", err)
+	}
+}
