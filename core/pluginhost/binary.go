@@ -43,13 +43,7 @@ func copyImage(ctx context.Context, spec Spec, dir string) (image, error) {
 	}
 	img := image{path: filepath.Join(dir, filepath.Base(spec.Path))}
 	if img.sha256, err = writeImage(ctx, f, img.path); err != nil {
-		if ctx.Err() != nil {
-			return image{}, fmt.Errorf("copy plugin %s: %w", spec.Path, ctx.Err())
-		}
-		return image{}, &StartError{
-			Path: spec.Path, What: "its private copy cannot be written", Err: err,
-			Remedy: "make room or set another data_dir",
-		}
+		return image{}, uncopied(ctx, spec.Path, err)
 	}
 	return img, img.verify(spec)
 }
@@ -70,6 +64,16 @@ func (img image) verify(spec Spec) error {
 		}
 	}
 	return nil
+}
+
+func uncopied(ctx context.Context, path string, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &StartError{Cause: CauseTimeout, Path: path, What: "could not be copied in time", Remedy: "look at the disks it lies on and is copied to"}
+	case ctx.Err() != nil:
+		return fmt.Errorf("copy plugin %s: %w", path, ctx.Err())
+	}
+	return &StartError{Path: path, What: "its private copy cannot be written", Err: err, Remedy: "make room or set another data_dir"}
 }
 
 // writeImage makes a file that only this user can touch. It is never written again, so executing it meets no open writer of ours but

@@ -35,6 +35,9 @@ func explainExec(plugin string, img image, noexec bool, err error) error {
 
 func missingInterpreter(path string) string {
 	if line, ok := strings.CutPrefix(firstLine(path), "#!"); ok {
+		if strings.HasSuffix(line, "\r") {
+			return "is a script with Windows line ends, which make its interpreter " + strings.TrimSuffix(line, "\r") + `\r, and that does not exist`
+		}
 		if fields := strings.Fields(line); len(fields) > 0 {
 			return "is a script and its interpreter " + fields[0] + " does not exist"
 		}

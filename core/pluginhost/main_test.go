@@ -155,7 +155,7 @@ func testSpec(t *testing.T, role string) Spec {
 	}
 	return Spec{
 		Target: "offsite", Plugin: "test", Path: path, Dev: true, // the umask of whoever runs the tests is not the matter here
-		Env: map[string]string{roleVar: role}, Config: []byte(`{"mark":"x"}`), Spool: shortDir(t),
+		Env: map[string]string{roleVar: role, "GORACE": "atexit_sleep_ms=0"}, Config: []byte(`{"mark":"x"}`), Spool: shortDir(t),
 	}
 }
 
@@ -178,7 +178,7 @@ func testOptions(t *testing.T) (Options, *logged) {
 		Log:        hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace}),
 		RuntimeDir: dir,
 		Now:        time.Now,
-		Timeouts:   Timeouts{Start: time.Minute, Call: time.Minute, Ready: time.Minute, Hung: 3 * time.Second},
+		Timeouts:   Timeouts{Start: time.Minute, Call: time.Minute, Ready: time.Minute, Hung: 30 * time.Second},
 		Restart:    RestartPolicy{Min: time.Millisecond, Max: 2 * time.Millisecond, Crashes: 1000},
 	}, log
 }

@@ -100,7 +100,10 @@ func (p *process) live(ctx context.Context, pipes *stdio, started chan<- error) 
 
 	awaitExit(cmd.Process.Pid)
 	p.reap(cmd)
-	giveUp := time.AfterFunc(lastWords, pipes.closeOurs)
+	giveUp := time.AfterFunc(lastWords, func() {
+		pipes.closeOurs()
+		_ = p.handshake.Close() // always nil; nobody may wait to hand over a handshake now
+	})
 	readers.Wait()
 	giveUp.Stop()
 	pipes.closeOurs()

@@ -55,7 +55,7 @@ func TestAPluginGetsTheProtocolTheOperatorsEnvironmentAndNothingOfTheHosts(t *te
 	spec.Env["HTTPS_PROXY"] = "http://proxy:3128"
 	p := begun(t, spec)
 	said(t, p, "arguments:")
-	want := []string{roleVar + "=env", "HTTPS_PROXY=http://proxy:3128", "PLUGIN_UNIX_SOCKET_DIR=/nowhere", "arguments: 0"}
+	want := []string{roleVar + "=env", "GORACE=atexit_sleep_ms=0", "HTTPS_PROXY=http://proxy:3128", "PLUGIN_UNIX_SOCKET_DIR=/nowhere", "arguments: 0"}
 	if got := p.out.tail.last(100); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("the environment is %q", got)
 	}
@@ -147,7 +147,7 @@ func endChild(t *testing.T, p *process) {
 	}
 }
 
-func TestFiveThingsThatCannotBeExecutedAreFiveMessages(t *testing.T) {
+func TestEachThingThatCannotBeExecutedHasItsOwnMessage(t *testing.T) {
 	aarch64 := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00\xb7\x00\x01\x00\x00\x00" + strings.Repeat("\x00", 24) +
 		"\x00\x00\x00\x00\x40\x00\x38\x00\x00\x00\x40\x00\x00\x00\x00\x00"
 	for _, row := range []struct {
@@ -157,6 +157,7 @@ func TestFiveThingsThatCannotBeExecutedAreFiveMessages(t *testing.T) {
 	}{
 		{"built for another machine", aarch64, CauseFormat, "ELF program for aarch64"},
 		{"a script whose interpreter is missing", "#!/nowhere/python3 -u\n", CauseInterpreter, "its interpreter /nowhere/python3 does not exist"},
+		{"a script with Windows line ends", "#!/bin/sh\r\necho\r\n", CauseInterpreter, "Windows line ends"},
 		{"a script without a #! line", "echo hello\n", CauseFormat, "neither a program nor a script with a #! line"},
 		{"a Windows program", "MZ\x90\x00", CauseFormat, "is a Windows program"},
 		{"empty", "", CauseFormat, "is empty"},

@@ -116,6 +116,7 @@ func TestAPanicOfAPluginIsInTheStatusAndAtErrorInTheLog(t *testing.T) {
 
 func TestAHungPluginIsReapedAndTheNextPutWorks(t *testing.T) {
 	opts, _ := testOptions(t)
+	opts.Timeouts.Hung = 5 * time.Second
 	s, _ := supervised(t, testSpec(t, "good"), opts)
 	if err := put(t.Context(), s, "x/stop"); !errors.Is(err, sdk.PluginHung) {
 		t.Fatalf("got %v, want PluginHung", err)
@@ -234,6 +235,7 @@ func TestTheStartsOfABadTargetAreSpacedAndEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.Run(ctx)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if got := fmt.Sprint(starts); got != "[0s 1s 3s 7s 15s]" || s.Status().State != StateBroken {
 			t.Errorf("starts at %v, now %s", got, s.Status().State)
 		}
