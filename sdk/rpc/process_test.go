@@ -124,16 +124,6 @@ func TestAStoppedPluginHangs(t *testing.T) {
 	}
 }
 
-func TestALivingPluginDoesNotHangHoweverLongItTakes(t *testing.T) {
-	client, _ := launch(t, Clocks{Hung: 5 * time.Second, Stall: 7 * time.Second})
-	if err := client.Configure(t.Context(), Configuration{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Put(t.Context(), sdk.PutRequest{Key: "stuck", Body: sdk.BytesBody(nil)}); !errors.Is(err, sdk.Unavailable) {
-		t.Errorf("put: %v; want the stall clock's verdict, since a sign of life came each second", err)
-	}
-}
-
 // bare starts the test binary as a plugin without go-plugin's client, and waits for its handshake.
 func bare(t *testing.T, cmd *exec.Cmd) (stdin io.WriteCloser, stdout *bufio.Reader, stderr *bytes.Buffer) {
 	t.Helper()

@@ -96,7 +96,7 @@ func getFaults() []fault {
 			name: "readers of one object share a position",
 			plant: func(mem *sdktest.Mem) sdk.Target {
 				var mu sync.Mutex
-				open := map[string]io.Reader{}
+				open := map[string]*oneAtATime{}
 				return &broken{Mem: mem, get: func(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -104,16 +104,28 @@ func getFaults() []fault {
 					if err != nil {
 						return res, err
 					}
-					if open[req.Key] != nil {
-						res.Body = io.NopCloser(open[req.Key])
+					if open[req.Key] == nil {
+						open[req.Key] = &oneAtATime{Reader: res.Body}
 					}
-					open[req.Key] = res.Body
+					res.Body = io.NopCloser(open[req.Key])
 					return res, nil
 				}}
 			},
 			catches: []string{"Gets of one object at the same time each yield all of it"},
 		},
 	}
+}
+
+// oneAtATime is a reader that may be shared.
+type oneAtATime struct {
+	mu sync.Mutex
+	io.Reader
+}
+
+func (r *oneAtATime) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Reader.Read(p)
 }
 
 // strict is a body that must be read to its end.

@@ -41,6 +41,7 @@ func (m *Mem) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error
 		return sdk.PutResult{}, failed("put", req.Key, err)
 	}
 	var content bytes.Buffer
+	content.Grow(int(req.Body.Size()) + bytes.MinRead)
 	if _, err := io.Copy(&content, req.Body.Reader()); err != nil {
 		return sdk.PutResult{}, failed("put", req.Key, err)
 	}

@@ -28,7 +28,7 @@ func putCases() []Case {
 }
 
 func putSizes(ctx context.Context, e *Env) error {
-	for _, size := range []int{0, 1, 4096, sdk.MaxInline - 1, sdk.MaxInline, sdk.MaxInline + 1, 5<<20 - 1, 5 << 20, 5<<20 + 1} {
+	for _, size := range []int{0, 1, 4096, sdk.MaxInline - 1, sdk.MaxInline, sdk.MaxInline + 1, 5 << 20, 5<<20 + 1} {
 		name := fmt.Sprintf("size-%d", size)
 		want := content(size, 1)
 		if err := e.put(ctx, name, want); err != nil {
@@ -86,7 +86,7 @@ func putReplaces(ctx context.Context, e *Env) error {
 }
 
 func putIsNeverSeenInPart(ctx context.Context, e *Env) error {
-	const rounds = 12
+	const rounds = 8
 	versions := [][]byte{content(sdk.MaxInline, 1), content(sdk.MaxInline-4096, 2)}
 	if err := e.put(ctx, "torn", versions[0]); err != nil {
 		return err
