@@ -41,7 +41,7 @@ type wal struct {
 	saidWait  bool
 	gate      chan struct{} // new queries wait until it is closed; nil = they do not wait
 	gateSpent bool          // it was closed by its time; the next one comes after a pause
-	epoch     uint64 // rises before the main file is changed
+	epoch     uint64        // rises before the main file is changed
 	base      base
 }
 

@@ -33,14 +33,13 @@ func (b Blob) MarshalJSON() ([]byte, error) {
 // query is one running query on a connection of its own.
 type query struct {
 	c        *Circuit
-	finished chan struct{}
-	once     sync.Once // closes finished
+	finished chan struct{} // closed when the rows have been read
 
 	mu     sync.Mutex // held while the statement steps; guards what follows
 	conn   *conn
 	stmt   *stmt
 	names  []string
-	closed bool
+	begun  bool  // somebody reads the rows
 	reason error // why it was ended from outside
 }
 
@@ -148,7 +147,11 @@ func (q *query) watch(ctx context.Context) {
 
 // rows is the sequence that Query returns; it can be read once.
 func (q *query) rows(yield func([]circuit.Column, error) bool) {
-	defer q.once.Do(func() { close(q.finished) })
+	if !q.begin() {
+		yield(nil, errors.New("the rows of this query have been read"))
+		return
+	}
+	defer close(q.finished)
 	for {
 		row, err := q.next()
 		if err != nil {
@@ -161,15 +164,20 @@ func (q *query) rows(yield func([]circuit.Column, error) bool) {
 	}
 }
 
+func (q *query) begin() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	first := !q.begun
+	q.begun = true
+	return first
+}
+
 // next returns nil after the last row.
 func (q *query) next() ([]circuit.Column, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.reason != nil {
 		return nil, q.reason
-	}
-	if q.closed {
-		return nil, errors.New("the rows of this query have been read")
 	}
 	found, err := q.stmt.step()
 	if err != nil {
@@ -215,7 +223,6 @@ func plain(value any) any {
 // release ends the read transaction and lets a fold that waited for it begin.
 func (q *query) release() {
 	q.mu.Lock()
-	q.closed = true
 	q.stmt.finalize()
 	if q.conn != nil {
 		_ = q.conn.close() // a reader has written nothing

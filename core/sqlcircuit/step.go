@@ -81,20 +81,28 @@ func (c *Circuit) gather() []portion {
 	return work
 }
 
-// commit applies the work in one transaction, again without the record when a statement rolled everything back.
+// commit applies the work in one transaction. When a statement rolled everything back, or a portion must not stand, it begins again
+// without that record or portion.
 func (c *Circuit) commit(ctx context.Context, work []portion) ([]outcome, uint64, error) {
-	doomed := map[*item]string{}
+	decided, doomed := map[int]outcome{}, map[*item]string{}
 	for {
-		outcomes, next, err := c.attempt(ctx, work, doomed)
+		outcomes, next, err := c.attempt(ctx, work, decided, doomed)
+		var back *takenBack
 		var lost *transactionLost
-		if !errors.As(err, &lost) {
+		switch {
+		case errors.As(err, &back):
+			decided[back.index] = back.outcome
+		case errors.As(err, &lost):
+			doomed[lost.item] = lost.reason
+		default:
 			return outcomes, next, err
 		}
-		doomed[lost.item] = lost.reason
 	}
 }
 
-func (c *Circuit) attempt(ctx context.Context, work []portion, doomed map[*item]string) (_ []outcome, next uint64, err error) {
+func (c *Circuit) attempt(
+	ctx context.Context, work []portion, decided map[int]outcome, doomed map[*item]string,
+) (_ []outcome, next uint64, err error) {
 	if err := c.own.begin.run(); err != nil {
 		return nil, 0, fmt.Errorf("begin: %w", err)
 	}
@@ -103,13 +111,13 @@ func (c *Circuit) attempt(ctx context.Context, work []portion, doomed map[*item]
 			err = errors.Join(err, c.own.rollback.run())
 		}
 	}()
-	tx := &transaction{c: c, doomed: doomed, seqs: map[sourceKey]uint64{}, counts: map[*input]counts{}}
+	tx := &transaction{c: c, decided: decided, doomed: doomed, seqs: map[sourceKey]uint64{}, counts: map[*input]counts{}}
 	outcomes := make([]outcome, 0, len(work))
-	for _, p := range work {
+	for i, p := range work {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		o, err := tx.applyPortion(p)
+		o, err := tx.applyPortion(i, p)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -44,17 +44,15 @@ CREATE TABLE cairn_errors (
 
 // bookkeeping holds the writer's prepared statements for the tables above and for the transaction itself.
 type bookkeeping struct {
-	begin, commit, rollback                *stmt
-	openPortion, undoPortion, closePortion *stmt
-	openRecord, undoRecord, closeRecord    *stmt
-	setStep, setCounts, setFile, dropFile  *stmt
-	setSource, addError, frames            *stmt
+	begin, commit, rollback               *stmt
+	openRecord, undoRecord, closeRecord   *stmt
+	setStep, setCounts, setFile, dropFile *stmt
+	setSource, addError, frames           *stmt
 }
 
 func (b *bookkeeping) statements() map[**stmt]string {
 	return map[**stmt]string{
 		&b.begin: "BEGIN IMMEDIATE", &b.commit: "COMMIT", &b.rollback: "ROLLBACK",
-		&b.openPortion: "SAVEPOINT portion", &b.undoPortion: "ROLLBACK TO portion", &b.closePortion: "RELEASE portion",
 		&b.openRecord: "SAVEPOINT record", &b.undoRecord: "ROLLBACK TO record", &b.closeRecord: "RELEASE record",
 		&b.setStep: "UPDATE cairn_circuit SET step = ? WHERE id = 1",
 		&b.setCounts: "INSERT INTO cairn_inputs VALUES (?, ?, ?) " +
