@@ -161,7 +161,7 @@ func TestADamagedPipelineFileIsNeverAFreshStart(t *testing.T) {
 func TestAPipelineThatMakesNoSenseIsNotSaved(t *testing.T) {
 	d := open(t, t.TempDir())
 	for name, p := range map[string]Pipeline{
-		"no id":             {Desired: Running},
+		"a history, no id":  {Desired: Running, History: History{{Lineage: uuid.New()}}},
 		"no desired state":  {ID: uuid.New()},
 		"an unknown desire": {ID: uuid.New(), Desired: "asleep"},
 	} {

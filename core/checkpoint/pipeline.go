@@ -12,7 +12,7 @@ import (
 
 // Pipeline is pipeline.json: what a pipeline must remember beside its state.
 type Pipeline struct {
-	ID       uuid.UUID   `json:"id"`       // of the pipeline, the same on every machine
+	ID       uuid.UUID   `json:"id"`       // of the pipeline, the same on every machine; Nil until it is known, before the first state
 	Writer   uuid.UUID   `json:"writer"`   // of this storage path: two machines with one pipeline are two writers
 	Desired  Desired     `json:"desired"`  // the state an operator asked for last
 	Honoured []uuid.UUID `json:"honoured"` // values of start_from_checkpoint that were obeyed already
@@ -94,7 +94,7 @@ func (d *Dir) withoutPipelineFile(absent error) error {
 }
 
 func checkPipeline(p Pipeline) error {
-	if p.ID == uuid.Nil {
+	if p.ID == uuid.Nil && len(p.History) > 0 {
 		return errors.New("the pipeline id is missing")
 	}
 	switch p.Desired {

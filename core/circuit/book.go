@@ -138,9 +138,9 @@ func (b *book) endPush(i int, now time.Time, err error) []func() {
 	}
 	switch p.trigger {
 	case PushRequested:
-		b.answerSync(t, p.ask, b.blame(t, err))
+		b.answerSync(t, p.ask, now, b.blame(t, err))
 	case PushPeriodic:
-		b.enterPeriodic(p, err)
+		b.enterPeriodic(p, now, err)
 	case PushShutdown:
 		b.ending.enterPush(t.Pusher.Name(), err)
 	}

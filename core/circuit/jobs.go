@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/trigger"
 )
@@ -122,13 +124,21 @@ func (l *Loop) endPush(ctx context.Context, target int, p *push, err error) {
 		release()
 	}
 	log := l.cfg.Log.With("target", l.cfg.Targets[target].Pusher.Name(), "checkpoint", p.checkpoint.ID, "trigger", p.trigger)
-	if err != nil {
-		l.logFailureTo(log, "push failed", err)
-	} else {
-		log.Info("push committed", "step", p.checkpoint.Step, "took", now.Sub(p.since))
-	}
+	l.logPush(log, err, now.Sub(p.since))
 	l.Wake()
 	l.saveSync()
+}
+
+// logPush is for whoever debugs the loop: the pusher itself tells of each push. Only of its panic it cannot.
+func (l *Loop) logPush(log hclog.Logger, err error, took time.Duration) {
+	switch panicked := (*PanicError)(nil); {
+	case errors.As(err, &panicked):
+		l.logFailureTo(log, "push failed", err)
+	case err != nil:
+		log.Debug("push failed", "error", err, "took", took)
+	default:
+		log.Debug("push committed", "took", took)
+	}
 }
 
 func (l *Loop) saveSync() {

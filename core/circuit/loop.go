@@ -246,11 +246,7 @@ func (l *Loop) finish(failure error) {
 	for _, release := range releases {
 		release()
 	}
-	if failure != nil {
-		l.logFailure("loop ended", failure)
-	} else {
-		l.cfg.Log.Info("loop ended")
-	}
+	l.cfg.Log.Debug("loop ended", "error", failure) // whoever ran it tells the rest
 }
 
 func (l *Loop) shutdownTimeout() time.Duration {

@@ -94,6 +94,7 @@ type SyncSummary struct {
 type SyncFailure struct {
 	Checkpoint uuid.UUID
 	Error      string
+	At         time.Time // when it had failed: tells two failures of one checkpoint apart
 }
 
 // TargetStatus is what Status tells about one sync block.

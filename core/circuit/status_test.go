@@ -150,7 +150,7 @@ func TestAPeriodicFailureIsShownUntilPeriodicMoves(t *testing.T) {
 		r.start()
 		r.checkpoint()
 		sleep(15 * time.Second)
-		expect(t, "failure", *r.loop.Status().Sync.PeriodicFailure, SyncFailure{Checkpoint: id(1), Error: "planted"})
+		expect(t, "failure", *r.loop.Status().Sync.PeriodicFailure, SyncFailure{Checkpoint: id(1), Error: "planted", At: r.loop.Status().Targets[1].Periodic.Ended})
 		r.stores[1].change(func(*store) { failing = false })
 		sleep(time.Minute)
 		expect(t, "failure afterwards", r.loop.Status().Sync.PeriodicFailure, nil)

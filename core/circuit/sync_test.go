@@ -74,6 +74,7 @@ func TestARequestedSyncThatFailsIsReportedAndNotStartedAgain(t *testing.T) {
 		r.start()
 		made := r.checkpoint()
 		asked := mustSync(t, r.loop, "")
+		failedAt := time.Now()
 		if err := answered(t, asked.Done); !errors.Is(err, errPlanted) || err.Error() != "sync to b: planted" {
 			t.Errorf("answered %v", err)
 		}
@@ -81,7 +82,7 @@ func TestARequestedSyncThatFailsIsReportedAndNotStartedAgain(t *testing.T) {
 		expect(t, "jobs on b", len(r.stores[1].done()), 1)
 		s := r.loop.Status()
 		expect(t, "success", s.Sync.Success, uuid.Nil)
-		expect(t, "failure", *s.Sync.Failure, SyncFailure{Checkpoint: made.ID, Error: "sync to b: planted"})
+		expect(t, "failure", *s.Sync.Failure, SyncFailure{Checkpoint: made.ID, Error: "sync to b: planted", At: failedAt})
 		expect(t, "result on a", s.Targets[0].Requested.Error, "")
 		expect(t, "result on b", s.Targets[1].Requested.Error, "planted")
 		expect(t, "failures in a row", s.Targets[1].Failures, 0)

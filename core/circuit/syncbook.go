@@ -16,19 +16,19 @@ func (b *book) refuse(t *targetBook, now time.Time, err error) {
 		t.results[PushRequested] = &PushResult{
 			Checkpoint: a.checkpoint.ID, Step: a.checkpoint.Step, Started: now, Ended: now, Error: err.Error(),
 		}
-		b.answerSync(t, a, err)
+		b.answerSync(t, a, now, err)
 	}
 }
 
 // answerSync answers one queue entry of a target; where that completes a request, status says so.
-func (b *book) answerSync(t *targetBook, a *syncAsk, err error) {
+func (b *book) answerSync(t *targetBook, a *syncAsk, now time.Time, err error) {
 	for _, g := range a.groups {
 		if !g.answer(t.Pusher.Name(), err) {
 			continue
 		}
 		b.unpinned = append(b.unpinned, g.release)
 		if verdict := g.verdict(); verdict != nil {
-			b.sync.Failure = &SyncFailure{Checkpoint: g.checkpoint, Error: verdict.Error()}
+			b.sync.Failure = &SyncFailure{Checkpoint: g.checkpoint, Error: verdict.Error(), At: now}
 		} else {
 			b.sync.Success = newer(b.sync.Success, g.checkpoint)
 		}
@@ -58,10 +58,10 @@ func (b *book) enterCommit(i int, p *push) {
 }
 
 // enterPeriodic moves the periodic part of sync status: forward once every target with an interval, fenced ones aside, has the checkpoint.
-func (b *book) enterPeriodic(p *push, err error) {
+func (b *book) enterPeriodic(p *push, now time.Time, err error) {
 	id := p.checkpoint.ID
 	if err != nil {
-		b.sync.PeriodicFailure = &SyncFailure{Checkpoint: id, Error: err.Error()}
+		b.sync.PeriodicFailure = &SyncFailure{Checkpoint: id, Error: err.Error(), At: now}
 		return
 	}
 	for i, t := range b.targets {

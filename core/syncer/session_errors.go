@@ -62,7 +62,7 @@ type OwnedError struct {
 
 func (e *OwnedError) Error() string {
 	return fmt.Sprintf("target %q: the repository below %q is owned by pipeline %s (%q when it was created); this is pipeline %s (%q): "+
-		"give it another prefix", e.Target, e.Prefix, e.Owner, e.OwnerName, e.Pipeline, e.Name)
+		"give it another prefix or, to continue pipeline %s here, start on an empty storage path with start_from_checkpoint = \"latest\"", e.Target, e.Prefix, e.Owner, e.OwnerName, e.Pipeline, e.Name, e.Owner)
 }
 
 // RefusedError says that a target cannot be used safely.
