@@ -128,6 +128,10 @@ func DecodeCommit(number uint64, stored []byte) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeLine(object, number, line)
+}
+
+func decodeLine(object string, number uint64, line []byte) (*Commit, error) {
 	var w commitWire
 	if err := decodeStrict(object, line, &w); err != nil {
 		return nil, err

@@ -290,20 +290,36 @@ func FuzzDecodeCommit(f *testing.F) {
 	f.Add("{}\n")
 	f.Add("\n")
 	f.Fuzz(func(t *testing.T, line string) {
-		c, err := DecodeCommit(1, storedLine(line))
-		var unsupported *UnsupportedError
+		c, err := decodeLine("commit 1", 1, []byte(line))
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.As(err, &unsupported) {
+			if _, unsupported := errors.AsType[*UnsupportedError](err); !unsupported && !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%q: %v is neither corrupt nor unsupported", line, err)
 			}
 			return
 		}
-		stored, err := EncodeCommit(c)
+		text, err := formatOne().commitText(c)
 		if err != nil {
 			t.Fatalf("%q is read but cannot be written: %v", line, err)
 		}
-		if _, err := DecodeCommit(1, stored); err != nil {
-			t.Fatalf("%q cannot be read back: %v", line, err)
+		back, err := decodeLine("commit 1", 1, text[:bytes.IndexByte(text, '\n')+1])
+		if err != nil || !reflect.DeepEqual(normal(c), normal(back)) {
+			t.Fatalf("%q is read back as %+v, %v", line, back, err)
+		}
+	})
+}
+
+// FuzzStoredCommit feeds raw bytes to the decompression and its bounds.
+func FuzzStoredCommit(f *testing.F) {
+	stored, err := EncodeCommit(push(f, nil, 1, []Source{source("a", "ab0")}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(stored)
+	f.Add(stored[:len(stored)/2])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if c, err := DecodeCommit(1, b); (c == nil) == (err == nil) {
+			t.Fatalf("commit %v with error %v", c, err)
 		}
 	})
 }

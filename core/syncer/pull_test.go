@@ -249,7 +249,7 @@ func TestAResumedPullTrustsNothingThatItFinds(t *testing.T) {
 	for _, err := range []error{
 		os.Symlink(outside, filepath.Join(root, "a b")),
 		os.Symlink(filepath.Dir(outside), filepath.Join(root, "d")),
-		os.Mkdir(filepath.Join(root, "empty"), 0o700),
+		os.MkdirAll(filepath.Join(root, "empty/nothing"), 0o700),
 		os.MkdirAll(filepath.Join(root, "stray/dir"), 0o700),
 		os.WriteFile(filepath.Join(root, "stray/dir/file"), []byte("x"), 0o600),
 		syscall.Mkfifo(filepath.Join(root, "con"), 0o600),

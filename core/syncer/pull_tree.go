@@ -112,7 +112,7 @@ func (t *tree) prepareFile(ctx context.Context, i int, d *donors) error {
 	}
 	defer f.Close()
 	for j, ch := range want.Chunks {
-		t.filled[i][j] = ch.Encoding == repository.Hole && !resumed
+		t.filled[i][j] = ch.Encoding == repository.Hole // what an earlier attempt left there, keep makes zeros of
 	}
 	buf := make([]byte, min(want.Size, repository.ChunkSize))
 	if resumed {
