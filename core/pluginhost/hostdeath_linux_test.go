@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func playHost() {
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err == nil {
 		panic("as asked")
 	}
-	select {}
+	time.Sleep(time.Hour)
 }
 
 func startForHost(spec Spec, dir string) int {
@@ -181,5 +182,38 @@ func TestAPluginGetsThreeDescriptorsAndNoneOfTheHosts(t *testing.T) {
 	said(t, p, "that is all")
 	if got := p.out.tail.last(100); strings.Join(got, " ") != strings.Join(append(want, "that is all: <nil>"), " ") {
 		t.Errorf("it has %s, want %s", got, want)
+	}
+}
+
+// The kernel sends the parent-death signal when the thread that forked ends; threads come and go in a Go program.
+func TestAPluginOutlivesTheThreadThatAskedForIt(t *testing.T) {
+	tids, started := make(chan int, 1), make(chan *process, 1)
+	spec := testSpec(t, "env")
+	img, err := copyImage(t.Context(), spec, shortDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
+		p.env = environment(nil, "/nowhere", spec.Env)
+		if err := p.Start(context.Background()); err != nil {
+			t.Error(err)
+		}
+		tids <- unix.Gettid()
+		started <- p
+	}()
+	task := fmt.Sprintf("/proc/self/task/%d", <-tids)
+	p := <-started
+	eventually(t, "the thread ends", func() bool {
+		_, err := os.Stat(task)
+		return err != nil
+	})
+	p.stdin.Close()
+	said(t, p, "stdin ended: <nil>")
+	wait(t, "the process is reaped", p.exited)
+	wait(t, "its output ends", p.drained)
+	if got := p.exit(); got != "exited with code 0" {
+		t.Errorf("it %s", got)
 	}
 }

@@ -52,14 +52,16 @@ func play(role string) {
 		fmt.Fprintln(os.Stderr, "cannot find my licence")
 		os.Exit(7)
 	case "deaf": // no handshake, and nothing but SIGKILL ends it
-		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 		fmt.Fprintln(os.Stderr, "deaf", os.Getpid())
-		select {}
+		for { // not select {}: the runtime would call that a deadlock
+			time.Sleep(time.Hour)
+		}
 	case "listener": // takes connections and says nothing
 		if _, err := net.Listen("unix", os.Getenv("PLUGIN_UNIX_SOCKET_DIR")+"/s"); err != nil {
 			panic(err)
 		}
-		select {}
+		time.Sleep(time.Hour)
 	case "parent": // leaves a child that holds stderr: in its own group, or in another session
 		fmt.Fprintln(os.Stderr, "child", startChild(os.Getenv("SETSID") != ""))
 		os.Exit(0)
@@ -122,11 +124,19 @@ func misbehave(ctx context.Context, call sdktest.Call) error {
 // realStderr is descriptor 2: once a plugin serves, go-plugin has put a stream of the connection in the place of os.Stderr.
 func realStderr() *os.File { return os.NewFile(2, "stderr") }
 
-// startChild leaves a process that holds stderr and ends when a minute is over, should the test not end it.
+// startChild leaves a process that holds stderr, and the lock on the file LOCK when there is one. It ends when two minutes are over, should
+// the test not end it.
 func startChild(setsid bool) int {
-	cmd := exec.Command("/bin/sleep", "60")
+	cmd := exec.Command("/bin/sleep", "120")
 	cmd.Stderr = realStderr()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: setsid}
+	if name := os.Getenv("LOCK"); name != "" {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil || !tryLock(f) {
+			panic(fmt.Sprint("cannot lock ", name, err))
+		}
+		cmd.ExtraFiles = []*os.File{f}
+	}
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
