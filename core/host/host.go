@@ -37,6 +37,15 @@ type Options struct {
 	Hook func(point string)
 }
 
+// ErrRun is what a second Run of one Host returns.
+var ErrRun = errors.New("the host has been run already: make a new one")
+
+// ErrClosed is what Run returns after Close.
+var ErrClosed = errors.New("the host is closed: make a new one")
+
+// ErrUnderWay is what Close returns while Run is under way.
+var ErrUnderWay = errors.New("the host is running: end the context of Run instead")
+
 // Host is one host. It is run once.
 type Host struct {
 	cfg       *config.Config
@@ -45,10 +54,25 @@ type Host struct {
 	spool     *syncer.Spool
 	targets   map[string]*target
 	pipelines []*pipeline
+
+	mu    sync.Mutex // guards phase
+	phase phase
 }
+
+// phase is how far a Host has come.
+type phase uint8
+
+const (
+	built phase = iota
+	running
+	closed
+)
 
 // New builds a host and takes its folders: they are locked to this process until Run has returned or Close is called. It starts nothing.
 func New(cfg *config.Config, opts Options) (*Host, error) {
+	if opts.Log == nil || opts.Now == nil {
+		return nil, errors.New("build host: Options.Log and Options.Now are required")
+	}
 	if opts.Circuit == nil {
 		opts.Circuit = builtIn(opts.Now)
 	}
@@ -58,7 +82,7 @@ func New(cfg *config.Config, opts Options) (*Host, error) {
 	}
 	h := &Host{cfg: cfg, opts: opts, hostname: hostname}
 	if err := h.build(); err != nil {
-		return nil, errors.Join(err, h.Close())
+		return nil, errors.Join(err, h.release())
 	}
 	return h, nil
 }
@@ -83,53 +107,101 @@ func (h *Host) build() (err error) {
 	return nil
 }
 
-// Close gives the folders back. After Run it does nothing.
+// Close gives the folders back, where Run is not going to. After Run, or a second time, it does nothing; during Run it is ErrUnderWay.
 func (h *Host) Close() error {
+	h.mu.Lock()
+	was := h.phase
+	if was == built {
+		h.phase = closed
+	}
+	h.mu.Unlock()
+	switch was {
+	case running:
+		return ErrUnderWay
+	case closed:
+		return nil
+	}
+	return h.release()
+}
+
+func (h *Host) release() error {
 	var errs []error
 	for _, p := range h.pipelines {
 		errs = append(errs, p.close())
 	}
-	h.pipelines = nil
 	if h.spool != nil {
 		errs = append(errs, h.spool.Close())
-		h.spool = nil
 	}
 	return errors.Join(errs...)
 }
 
-// Handler is the HTTP API, for a platform that serves it itself.
+// Handler is the HTTP API, for a platform that serves it itself. It answers before, during and after Run; only during Run can pipelines
+// be started.
 func (h *Host) Handler() http.Handler { return api.Handler(h) }
 
 // Run starts everything and serves until ctx ends. Then it stops the pipelines (each with a last checkpoint, and a push where
-// push_on_shutdown says so, within shutdown_timeout), the API and the plugins, and returns nil.
+// push_on_shutdown says so, within shutdown_timeout), the API and the plugins, and returns nil. It returns an error when the API cannot be
+// served, after the same orderly stop.
 func (h *Host) Run(ctx context.Context) error {
+	if err := h.enter(); err != nil {
+		return err
+	}
+	defer h.leave()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", h.cfg.Host.Listen)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listen for the API: %w", err), h.Close())
+		err = fmt.Errorf("listen for the API: %w; end whatever uses the address, or set another host.listen", err)
+		return errors.Join(err, h.release())
 	}
 	h.opts.Log.Info("API listening", "address", listener.Addr().String())
 	if h.opts.Listening != nil {
 		h.opts.Listening(listener.Addr())
 	}
+	return errors.Join(h.serveUntil(ctx, listener), h.release())
+}
+
+// serveUntil is Run once the API has its address.
+func (h *Host) serveUntil(ctx context.Context, listener net.Listener) (failure error) {
 	// What is started below ends by its own stop, in order, not by ctx.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	plugins := h.startTargets(work)
-	served := h.serve(listener)
+	served := serve(work, listener, h.Handler(), h.opts.Log.Named("http"))
 	for _, p := range h.pipelines {
 		p.startAsDesired(work)
 	}
-	var failure error
+	for _, p := range h.pipelines {
+		p.lookAtRest(work)
+	}
 	select {
 	case <-ctx.Done():
 		h.opts.Log.Info("host stopping", "timeout", h.cfg.Host.ShutdownTimeout)
-	case failure = <-served.done:
+	case failure = <-served.failed:
+		h.opts.Log.Error("host stopping, its API has failed", "error", failure)
 	}
 	h.stopPipelines()
 	served.stop(work)
 	cancel()
 	plugins.Wait()
-	return errors.Join(failure, h.Close())
+	return failure
+}
+
+func (h *Host) enter() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch h.phase {
+	case running:
+		return ErrRun
+	case closed:
+		return ErrClosed
+	}
+	h.phase = running
+	return nil
+}
+
+func (h *Host) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.phase = closed
 }
 
 // startTargets runs the supervisors; the group is done when all have ended.
@@ -152,36 +224,6 @@ func (h *Host) stopPipelines() {
 		group.Go(p.shutdown)
 	}
 	group.Wait()
-}
-
-// server is the API while it is served.
-type server struct {
-	http *http.Server
-	done chan error // what ended it, when nobody stopped it
-}
-
-func (h *Host) serve(listener net.Listener) *server {
-	s := &server{done: make(chan error, 1), http: &http.Server{Handler: h.Handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: h.opts.Log.Named("http").StandardLogger(nil)}}
-	go func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.done <- fmt.Errorf("serve the API: %w", err)
-		}
-		close(s.done)
-	}()
-	return s
-}
-
-// apiGrace is how long calls that are being answered may take at the end: the pipelines have stopped, so none of them has to wait.
-const apiGrace = 2 * time.Second
-
-func (s *server) stop(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, apiGrace)
-	defer cancel()
-	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // what is left are idle or broken connections
-	}
-	for range s.done { // until the serving goroutine has ended
-	}
 }
 
 // Pipelines are all pipelines, for the API.

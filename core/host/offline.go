@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -120,7 +121,7 @@ func (o Offline) each(ctx context.Context, pipeline, target string, use func(con
 		return fmt.Errorf("make a folder to work in: %w", err)
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // what is left lies in the temporary folder, which the system empties
-	spool, err := syncer.OpenSpool(scratch + "/spool")
+	spool, err := syncer.OpenSpool(filepath.Join(scratch, "spool"))
 	if err != nil {
 		return err
 	}
@@ -153,13 +154,13 @@ func (o Offline) open(ctx context.Context, block config.Sync, spool *syncer.Spoo
 	if err != nil {
 		return err
 	}
-	store, _, err := pluginhost.Open(ctx, spec, pluginhost.Options{Log: o.Log, RuntimeDir: scratch + "/run", Now: o.Now})
+	store, _, err := pluginhost.Open(ctx, spec, pluginhost.Options{Log: o.Log, RuntimeDir: filepath.Join(scratch, "run"), Now: o.Now})
 	if err != nil {
 		return fmt.Errorf("target %q: %w", block.Target, err)
 	}
 	defer store.Close(ctx)
 	reader, err := syncer.NewReader(syncer.ReaderConfig{
-		Target: block.Target, Prefix: block.Prefix, Store: store, Now: o.Now, Log: o.Log, RetryBudget: offlineBudget,
+		Target: block.Target, Prefix: block.Prefix, Store: store, Now: o.Now, Log: o.Log, RetryBudget: patience,
 	})
 	if err != nil {
 		return err
@@ -167,5 +168,5 @@ func (o Offline) open(ctx context.Context, block config.Sync, spool *syncer.Spoo
 	return use(block, reader, spool)
 }
 
-// offlineBudget is how long one call to a store is repeated while a person waits for the answer.
-const offlineBudget = 30 * time.Second
+// patience is how long one call to a store is repeated while a person waits for the answer.
+const patience = 30 * time.Second

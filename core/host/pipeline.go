@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 
-	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/checkpoint"
@@ -34,29 +32,28 @@ type pipeline struct {
 	log  hclog.Logger
 	dir  *checkpoint.Dir // nil = memory storage: nothing on disk outlives a run
 
-	mu      sync.Mutex // guards what stands below; never held while waiting for a run
-	work    context.Context
-	state   state
-	err     error // of the last run, when state is failed
-	record  checkpoint.Pipeline
-	desired checkpoint.Desired
-	run     *run // the current or the last one; nil before the first
-	workers []*syncer.Worker
+	acting    sync.Mutex // one request of an operator at a time; likewise
+	recording sync.Mutex // one change of the record at a time; held over its flush to disk, never while waiting for a run
+
+	mu       sync.Mutex      // guards what stands below; never held over a call that can block
+	work     context.Context // what runs live in; nil = none begins: the host has not come to it yet, or it is ending
+	state    state
+	err      error // of the last run: why it failed, or what its stop did not get done
+	recalled bool  // record is what pipeline.json says, or there is none
+	record   checkpoint.Pipeline
+	desired  checkpoint.Desired
+	run      *run                // the current or the last one; nil before the first
+	workers  []*syncer.Worker    // in the order of the sync blocks; empty before the first state
+	summary  circuit.SyncSummary // of sync status, as saved; a loop knows better
+	rest     rest                // of a pipeline that was left stopped
 }
 
-// run is one incarnation: one circuit, opened once, and the loop that drives it.
-type run struct {
-	id      uuid.UUID
-	circuit circuit.Circuit
-	loop    *circuit.Loop // nil until the circuit is open
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when everything of the run has ended
-	from    string        // what it started from, for people
-}
-
+// newPipeline takes the pipeline's folder. What it remembers is read here, so that status tells what is safe before the first run; when it
+// cannot be read the pipeline has failed, and the others have not.
 func newPipeline(h *Host, cfg config.Pipeline) (*pipeline, error) {
 	p := &pipeline{host: h, cfg: cfg, log: h.opts.Log.Named(cfg.Name), state: stateStopped, desired: checkpoint.Desired(cfg.Initial)}
 	if cfg.Backend.Type != config.FileBackend {
+		p.recalled = true
 		return p, nil
 	}
 	dir, err := checkpoint.OpenDir(cfg.Backend.Path, checkpoint.Options{Now: h.opts.Now, Hook: h.opts.Hook})
@@ -64,21 +61,15 @@ func newPipeline(h *Host, cfg config.Pipeline) (*pipeline, error) {
 		return nil, err
 	}
 	p.dir = dir
-	record, err := dir.Pipeline()
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // it has never run here
-	case err != nil:
-		return nil, errors.Join(err, dir.Close())
-	default:
-		p.record, p.desired = record, record.Desired
-		if err := p.openWorkers(uuid.Nil); err != nil { // so that status tells what is safe before the first run
-			return nil, errors.Join(err, dir.Close())
-		}
+	if err := p.recall(); err != nil {
+		p.state, p.err = stateFailed, err
 	}
 	return p, nil
 }
 
+// close waits for the last run and gives the folder back.
 func (p *pipeline) close() error {
+	p.shutdown()
 	if p.dir == nil {
 		return nil
 	}
@@ -101,7 +92,7 @@ func (p *pipeline) startAsDesired(work context.Context) {
 // launch begins a run; the caller holds mu and has seen that none is under way.
 func (p *pipeline) launch() {
 	ctx, cancel := context.WithCancel(p.work)
-	r := &run{id: uuid.Must(uuid.NewV7()), cancel: cancel, done: make(chan struct{})}
+	r := newRun(cancel)
 	p.run, p.state, p.err = r, stateStarting, nil
 	go p.drive(ctx, r)
 }
@@ -110,67 +101,82 @@ func (p *pipeline) launch() {
 func (p *pipeline) drive(ctx context.Context, r *run) {
 	defer close(r.done)
 	defer r.cancel()
-	err := p.begin(ctx, r)
+	err := guarded("start", func() error { return p.begin(ctx, r) })
 	if err == nil {
 		err = r.loop.Run(ctx)
 	}
 	if r.circuit != nil {
-		if failed := r.circuit.Close(); failed != nil {
+		if failed := guarded("close circuit", r.circuit.Close); failed != nil {
 			err = errors.Join(err, fmt.Errorf("close circuit: %w", failed))
 		}
 	}
-	p.ended(ctx, err)
+	p.ended(ctx, r, err)
 }
 
-// ended notes how a run ended. A run that was cut off because it was asked to end has not failed.
-func (p *pipeline) ended(ctx context.Context, err error) {
+// ended notes how a run ended. One that was cut off because it was asked to end has not failed, nor has one whose stop did not get all done.
+func (p *pipeline) ended(ctx context.Context, r *run, err error) {
+	stopped := err == nil || ctx.Err() != nil
+	unfinished := false
+	if r.loop != nil {
+		status := r.loop.Status()
+		p.saveSummary(status.Sync)
+		unfinished = !stopped && status.State == circuit.StateStopped
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case stopped:
 		p.state = stateStopped
 		p.log.Info("pipeline stopped")
-		return
+	case unfinished:
+		p.state, p.err = stateStopped, err
+		p.log.Error("pipeline stopped, not all was done", "error", err)
+	default:
+		p.state, p.err = stateFailed, err
+		p.log.Error("pipeline failed", "error", err)
 	}
-	p.state, p.err = stateFailed, err
-	p.log.Error("pipeline failed", "error", err)
 }
 
 // running gives the open circuit and its loop to the run, unless that was told to end meanwhile.
-func (p *pipeline) running(ctx context.Context, r *run, c circuit.Circuit, loop *circuit.Loop) error {
+func (p *pipeline) running(ctx context.Context, r *run, loop *circuit.Loop) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r.circuit = c
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	r.loop, p.state = loop, stateRunning
+	p.log.Info("pipeline running", "incarnation", r.id, "from", r.from)
 	return nil
 }
 
-// shutdown ends the current run, if any, in order, and waits for it. The desired state stays: the next host takes it up.
+// shutdown ends the current run, if any, in order, and waits for it; none begins afterwards. The desired state stays: the next host takes
+// it up.
 func (p *pipeline) shutdown() {
 	p.mu.Lock()
+	p.work = nil
 	r := p.run
-	if r == nil || p.state == stateStopped || p.state == stateFailed {
-		p.mu.Unlock()
-		return
+	if p.underWay() {
+		p.stopRun(r, true)
 	}
-	p.stopRun(r, true)
 	p.mu.Unlock()
-	<-r.done
+	if r != nil {
+		<-r.done
+	}
 }
+
+// underWay says whether a run has not ended; the caller holds mu.
+func (p *pipeline) underWay() bool { return p.state != stateStopped && p.state != stateFailed }
 
 // stopRun tells a run to end; the caller holds mu. A run that has not come to its loop has nothing to save.
 func (p *pipeline) stopRun(r *run, checkpoint bool) {
-	if p.state == stateStarting {
+	p.state = stateStopping
+	if r.loop == nil {
 		r.cancel()
-		p.state = stateStopping
 		return
 	}
 	if err := r.loop.Stop(checkpoint && p.dir != nil); err != nil {
 		p.log.Debug("stop", "error", err) // it is ending by itself: that is what was asked for
 	}
-	p.state = stateStopping
 }
 
 // ready is nil when the pipeline is in its desired state.
@@ -183,20 +189,5 @@ func (p *pipeline) ready() error {
 	case p.desired != checkpoint.Stopped && p.state != stateRunning:
 		return fmt.Errorf("pipeline %q is %s", p.cfg.Name, p.state)
 	}
-	return nil
-}
-
-// openWorkers makes the pipeline's workers anew, for one incarnation; the caller holds mu or is alone.
-func (p *pipeline) openWorkers(incarnation uuid.UUID) error {
-	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
-	workers := make([]*syncer.Worker, 0, len(blocks))
-	for _, block := range blocks {
-		worker, err := syncer.Open(p.workerConfig(block, incarnation))
-		if err != nil {
-			return err
-		}
-		workers = append(workers, worker)
-	}
-	p.workers = workers
 	return nil
 }

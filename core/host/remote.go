@@ -28,7 +28,7 @@ func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]clie
 	}
 	merged := &merger{}
 	for _, block := range blocks {
-		reader, err := p.host.reader(block)
+		reader, err := p.reader(block, patience)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -18,18 +17,32 @@ import (
 
 // Start begins a new run of a stopped or failed pipeline.
 func (p *pipeline) Start(context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.state != stateStopped && p.state != stateFailed {
-		return p.transition("start")
-	}
-	if p.work == nil {
-		return notRunning(p.cfg.Name, "the host is still starting")
+	p.acting.Lock()
+	defer p.acting.Unlock()
+	if err := p.startable(); err != nil {
+		return err
 	}
 	if err := p.want(checkpoint.Running); err != nil {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.work == nil { // it has begun to end meanwhile; the next host takes the desired state up
+		return notRunning(p.cfg.Name, "the host is ending")
+	}
 	p.launch()
+	return nil
+}
+
+func (p *pipeline) startable() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.underWay():
+		return p.transition("start")
+	case p.work == nil:
+		return notRunning(p.cfg.Name, "the host is starting or ending")
+	}
 	return nil
 }
 
@@ -40,23 +53,41 @@ func (p *pipeline) Pause(context.Context) error { return p.pause("pause", checkp
 func (p *pipeline) Resume(context.Context) error { return p.pause("resume", checkpoint.Running) }
 
 func (p *pipeline) pause(verb string, desired checkpoint.Desired) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.state != stateRunning || verb == "resume" && p.desired != checkpoint.Paused {
-		return p.transition(verb)
-	}
-	set := p.run.loop.Resume
-	if desired == checkpoint.Paused {
-		set = p.run.loop.Pause
-	}
-	if err := set(); err != nil {
-		return p.transition(verb)
+	p.acting.Lock()
+	defer p.acting.Unlock()
+	if err := p.setPaused(verb, desired == checkpoint.Paused); err != nil {
+		return err
 	}
 	return p.want(desired)
 }
 
-// Stop ends the current run, with a last checkpoint if asked.
+func (p *pipeline) setPaused(verb string, paused bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != stateRunning || !paused && p.desired != checkpoint.Paused {
+		return p.transition(verb)
+	}
+	set := p.run.loop.Resume
+	if paused {
+		set = p.run.loop.Pause
+	}
+	if set() != nil { // the loop is ending by itself
+		return p.transition(verb)
+	}
+	return nil
+}
+
+// Stop ends the current run, with a last checkpoint if asked. Its effect does not depend on whether the wish can be kept.
 func (p *pipeline) Stop(_ context.Context, withCheckpoint bool) error {
+	p.acting.Lock()
+	defer p.acting.Unlock()
+	if err := p.beginStop(withCheckpoint); err != nil {
+		return err
+	}
+	return p.want(checkpoint.Stopped)
+}
+
+func (p *pipeline) beginStop(withCheckpoint bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch p.state {
@@ -67,26 +98,13 @@ func (p *pipeline) Stop(_ context.Context, withCheckpoint bool) error {
 	default:
 		p.stopRun(p.run, withCheckpoint)
 	}
-	return p.want(checkpoint.Stopped)
+	return nil
 }
 
 // transition refuses what the state does not allow; the caller holds mu.
 func (p *pipeline) transition(verb string) error {
 	return api.Errorf(http.StatusBadRequest, client.CodeInvalidTransition, "cannot %s pipeline %q: it is %s", verb, p.cfg.Name, p.shownState()).
 		With("state", p.shownState()).With("desired_state", string(p.desired))
-}
-
-// want keeps the state that an operator asked for, so that the next start of the host takes it up; the caller holds mu.
-func (p *pipeline) want(desired checkpoint.Desired) error {
-	p.desired = desired
-	if p.dir == nil || p.record.ID == uuid.Nil {
-		return nil // memory storage forgets; a pipeline that has never run saves its record when it does
-	}
-	p.record.Desired = desired
-	if err := p.dir.SavePipeline(p.record); err != nil {
-		return fmt.Errorf("keep desired state of pipeline %q: %w", p.cfg.Name, err)
-	}
-	return nil
 }
 
 // Adopt lets pushes go to a held target.
@@ -206,7 +224,7 @@ func targetError(err error) error {
 
 // Ingest hands a batch to the circuit.
 func (p *pipeline) Ingest(ctx context.Context, input string, b circuit.Batch) (circuit.IngestResult, error) {
-	in, err := p.ingester(input)
+	r, in, err := p.ingester(input)
 	if err != nil {
 		return circuit.IngestResult{}, err
 	}
@@ -217,12 +235,13 @@ func (p *pipeline) Ingest(ctx context.Context, input string, b circuit.Batch) (c
 		return circuit.IngestResult{}, notRunning(p.cfg.Name, "it is paused")
 	}
 	result, err := in.Ingest(ctx, input, b)
+	result.Step += r.offset
 	return result, p.dataError(err)
 }
 
 // Position asks the circuit where a source resumes.
 func (p *pipeline) Position(ctx context.Context, input, source string) (uint64, error) {
-	in, err := p.ingester(input)
+	_, in, err := p.ingester(input)
 	if err != nil {
 		return 0, err
 	}
@@ -230,16 +249,16 @@ func (p *pipeline) Position(ctx context.Context, input, source string) (uint64, 
 	return seq, p.dataError(err)
 }
 
-func (p *pipeline) ingester(input string) (circuit.Ingester, error) {
+func (p *pipeline) ingester(input string) (*run, circuit.Ingester, error) {
 	r, err := p.current()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in, ok := r.circuit.(circuit.Ingester)
 	if !ok {
-		return nil, api.Errorf(http.StatusNotFound, client.CodeInputNotFound, "pipeline %q takes no records over HTTP, so it has no input %q", p.cfg.Name, input)
+		return nil, nil, api.Errorf(http.StatusNotFound, client.CodeInputNotFound, "pipeline %q takes no records over HTTP, so it has no input %q", p.cfg.Name, input)
 	}
-	return in, nil
+	return r, in, nil
 }
 
 // Query asks the circuit's live state.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -44,40 +45,59 @@ func (noCheckpoints) Write(context.Context, circuit.Snapshot) (trigger.Checkpoin
 	return trigger.Checkpoint{}, errors.New(`storage "memory" keeps no checkpoints: nothing of it survives; use storage "file"`)
 }
 
-// take puts the chosen state in place. The order makes every crash harmless: the record that names the new lineage is saved before a
-// state of that lineage stands in the live folder, and until it stands there the next start chooses as this one did.
-func (p *pipeline) take(ctx context.Context, c circuit.Circuit, choice syncer.Choice, found seen) error {
-	switch choice.Kind {
-	case syncer.KeepLive:
+// take puts the chosen state in place. The order makes every crash harmless: the pipeline's identity is saved before anything of its state
+// stands on disk, the record that names the new lineage before a state of that lineage stands in the live folder, and until it stands there
+// the next start chooses as this one did.
+func (p *pipeline) take(ctx context.Context, r *run, c circuit.Circuit, choice syncer.Choice, found seen) error {
+	if choice.Kind == syncer.KeepLive {
 		return nil
+	}
+	if err := p.keepIdentity(found.owner); err != nil {
+		return err
+	}
+	p.host.hook("start.identified")
+	switch choice.Kind {
 	case syncer.StartFreshly:
 		return p.takeNothing(found)
 	case syncer.FromTarget:
-		if err := p.pull(ctx, choice, found); err != nil {
+		if err := p.pull(ctx, r, choice, found); err != nil {
 			return err
 		}
 		p.host.hook("start.pulled")
-	case syncer.FromLocal:
 	}
+	r.phase(fmt.Sprintf("restoring checkpoint %s", choice.Checkpoint), nil)
 	return p.takeCheckpoint(ctx, c, choice, found)
 }
 
 // takeNothing begins an empty state of a new lineage.
 func (p *pipeline) takeNothing(found seen) error {
-	for _, id := range found.ids {
-		if err := p.dir.Checkpoints().Observe(id); err != nil {
+	for _, commit := range found.commits {
+		if commit == nil {
+			continue
+		}
+		if err := p.dir.Checkpoints().Observe(commit.Checkpoint.ID); err != nil {
 			return err
 		}
 	}
-	if err := p.keepRecord(found, checkpoint.History{{Lineage: uuid.Must(uuid.NewRandom())}}, uuid.Nil); err != nil {
+	if err := p.keepHistory(checkpoint.History{{Lineage: uuid.Must(uuid.NewRandom())}}, uuid.Nil); err != nil {
 		return err
 	}
 	return os.MkdirAll(p.dir.State(), 0o700)
 }
 
-func (p *pipeline) pull(ctx context.Context, choice syncer.Choice, found seen) error {
-	_, err := found.readers[choice.Target].Pull(ctx, syncer.PullRequest{
+func (p *pipeline) pull(ctx context.Context, r *run, choice syncer.Choice, found seen) error {
+	reader := found.readers[choice.Target]
+	var done, total atomic.Int64
+	r.phase(fmt.Sprintf("pulling checkpoint %s from target %q", choice.Checkpoint, choice.Target), func() string {
+		text := fmt.Sprintf("%d of %d bytes", done.Load(), total.Load())
+		if why := p.host.trouble(choice.Target, reader); why != "" {
+			text += ", " + why
+		}
+		return text
+	})
+	_, err := reader.Pull(ctx, syncer.PullRequest{
 		From: syncer.Selector{Number: choice.Number}, Local: p.dir.Checkpoints(), Spool: p.host.spool,
+		Progress: func(now syncer.Progress) { done.Store(now.Done); total.Store(now.Total) },
 	})
 	return err
 }
@@ -106,7 +126,7 @@ func (p *pipeline) takeCheckpoint(ctx context.Context, c circuit.Circuit, choice
 		return fmt.Errorf("restore checkpoint %s: %w", m.ID, err)
 	}
 	p.host.hook("start.restored")
-	if err := p.keepRecord(found, fork(m), choice.Honours); err != nil {
+	if err := p.keepHistory(fork(m), choice.Honours); err != nil {
 		return err
 	}
 	p.host.hook("start.recorded")
@@ -136,29 +156,6 @@ func fork(m checkpoint.Manifest) checkpoint.History {
 		history = append(history, checkpoint.Reign(reign))
 	}
 	return history
-}
-
-// keepRecord saves who the pipeline is, where its state comes from and what has been honoured.
-func (p *pipeline) keepRecord(found seen, history checkpoint.History, honoured uuid.UUID) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	record := p.record
-	if record.ID == uuid.Nil {
-		record.Writer = uuid.Must(uuid.NewRandom())
-		record.ID = found.owner // the pipeline of the repository goes on here
-	}
-	if record.ID == uuid.Nil {
-		record.ID = uuid.Must(uuid.NewRandom())
-	}
-	record.Desired, record.History = p.desired, history
-	if honoured != uuid.Nil {
-		record.Honoured = append(append([]uuid.UUID{}, record.Honoured...), honoured)
-	}
-	if err := p.dir.SavePipeline(record); err != nil {
-		return err
-	}
-	p.record = record
-	return nil
 }
 
 // swapState puts the staged folder in the live folder's place. A damaged live state is kept beside it until the next one, for whoever

@@ -1,11 +1,13 @@
 package host
 
 import (
-	"time"
+	"bytes"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -13,15 +15,14 @@ import (
 // SyncStatus tells what is safe elsewhere, in every state of the pipeline.
 func (p *pipeline) SyncStatus() client.SyncStatus {
 	l := p.look()
-	summary := lastSync(l.workers)
+	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
+	summary := lastSync(l.summary, blocks, l.workers)
 	if l.loop != nil {
 		summary = l.loop.Sync
 	}
 	status := client.SyncStatus{
 		Incarnation: l.view.Incarnation, Success: known(summary.Success), Periodic: known(summary.Periodic), Running: known(summary.Running),
-		Failure:         failure(summary.Failure, l.workers, func(s syncer.Status) *syncer.Failure { return s.Failure }),
-		PeriodicFailure: failure(summary.PeriodicFailure, l.workers, func(s syncer.Status) *syncer.Failure { return s.PeriodicFailure }),
-		Targets:         []client.TargetSync{},
+		Failure: loopFailure(summary.Failure), PeriodicFailure: loopFailure(summary.PeriodicFailure), Targets: []client.TargetSync{},
 	}
 	for _, w := range l.workers {
 		status.Targets = append(status.Targets, targetSync(w))
@@ -40,24 +41,33 @@ func targetSync(s syncer.Status) client.TargetSync {
 	return view
 }
 
-// lastSync is what sync status says when no loop tells: the newest id that the records of every target that is not fenced name as done.
-func lastSync(workers []syncer.Status) circuit.SyncSummary {
-	var summary circuit.SyncSummary
+// lastSync is what sync status says when no loop tells: what was saved, and what the targets' own records show beyond that, because a
+// crash came between the two.
+func lastSync(saved circuit.SyncSummary, blocks []config.Sync, workers []syncer.Status) circuit.SyncSummary {
+	summary := saved
 	var success, periodic [][]uuid.UUID
-	for _, w := range workers {
-		if w.Condition != syncer.Fenced {
-			success = append(success, done(w, syncer.Requested, w.Success))
+	for i, w := range workers {
+		if w.Condition == syncer.Fenced {
+			continue
+		}
+		success = append(success, done(w, syncer.Requested, w.Success))
+		summary.Failure = later(summary.Failure, w.Failure)
+		if blocks[i].PushInterval > 0 {
 			periodic = append(periodic, done(w, syncer.Periodic, w.Periodic))
-		}
-		if f := w.Failure; f != nil {
-			summary.Failure = &circuit.SyncFailure{Checkpoint: f.Checkpoint, Error: f.Error}
-		}
-		if f := w.PeriodicFailure; f != nil {
-			summary.PeriodicFailure = &circuit.SyncFailure{Checkpoint: f.Checkpoint, Error: f.Error}
+			summary.PeriodicFailure = later(summary.PeriodicFailure, w.PeriodicFailure)
 		}
 	}
-	summary.Success, summary.Periodic = newestInAll(success), newestInAll(periodic)
+	summary.Success = newer(saved.Success, newestInAll(success))
+	summary.Periodic = newer(saved.Periodic, newestInAll(periodic))
 	return summary
+}
+
+// later of two failures.
+func later(saved *circuit.SyncFailure, recorded *syncer.Failure) *circuit.SyncFailure {
+	if recorded == nil || saved != nil && !recorded.At.After(saved.At) {
+		return saved
+	}
+	return &circuit.SyncFailure{Checkpoint: recorded.Checkpoint, Error: recorded.Error, At: recorded.At}
 }
 
 // done lists what jobs of one trigger committed, as far back as records are kept; the newest is kept beside them.
@@ -74,18 +84,11 @@ func done(w syncer.Status, trigger syncer.Trigger, newest uuid.UUID) []uuid.UUID
 	return ids
 }
 
-// failure is the summary's, with the moment that a target's own record adds.
-func failure(f *circuit.SyncFailure, workers []syncer.Status, of func(syncer.Status) *syncer.Failure) *client.SyncFailure {
+func loopFailure(f *circuit.SyncFailure) *client.SyncFailure {
 	if f == nil {
 		return nil
 	}
-	var at time.Time
-	for _, w := range workers {
-		if known := of(w); known != nil && known.Checkpoint == f.Checkpoint && known.At.After(at) {
-			at = known.At
-		}
-	}
-	return &client.SyncFailure{UUID: f.Checkpoint, Error: f.Error, FailedAt: at.UTC()}
+	return &client.SyncFailure{UUID: f.Checkpoint, Error: f.Error, FailedAt: f.At.UTC()}
 }
 
 func failureView(f *syncer.Failure) *client.SyncFailure {
@@ -101,4 +104,27 @@ func known(id uuid.UUID) *uuid.UUID {
 		return nil
 	}
 	return &id
+}
+
+// newestInAll is the greatest id that every list holds; Nil when there is none.
+func newestInAll(lists [][]uuid.UUID) uuid.UUID {
+	var newest uuid.UUID
+	if len(lists) == 0 {
+		return newest
+	}
+	for _, id := range lists[0] {
+		everywhere := !slices.ContainsFunc(lists[1:], func(other []uuid.UUID) bool { return !slices.Contains(other, id) })
+		if everywhere {
+			newest = newer(newest, id)
+		}
+	}
+	return newest
+}
+
+// newer of two checkpoint ids: they are UUIDs of version 7, ordered by their bytes.
+func newer(a, b uuid.UUID) uuid.UUID {
+	if bytes.Compare(b[:], a[:]) > 0 {
+		return b
+	}
+	return a
 }

@@ -1,9 +1,7 @@
 package host
 
 import (
-	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,18 +22,44 @@ func (p *pipeline) shownState() string {
 	return string(p.state)
 }
 
-// look is one consistent look at a pipeline and, where it runs, at its loop.
+// look is one look at a pipeline and, where it runs, at its loop.
 type look struct {
 	view    client.PipelineView
-	loop    *circuit.Status // nil = it does not run
-	workers []syncer.Status // in the order of the sync blocks; empty before the first run
+	loop    *circuit.Status     // nil = it has not run
+	workers []syncer.Status     // in the order of the sync blocks; empty before the first state
+	summary circuit.SyncSummary // as saved, for where no loop tells
+	rest    rest
 	run     *run
 }
 
+// look asks worker and loop only after it has let go of mu: their own answers may have to wait for a disk.
 func (p *pipeline) look() look {
+	l, loop, workers := p.glance()
+	for _, w := range workers {
+		l.workers = append(l.workers, w.Status())
+	}
+	if loop != nil {
+		status := loop.Status()
+		l.loop = &status
+		l.view.Step, l.view.Doing = status.Step, status.Why
+		l.view.Checkpoint = point(status.Checkpoint.Published.ID, status.Checkpoint.Published.Step, status.Checkpoint.Published.At)
+	} else if l.run != nil {
+		l.view.Doing = l.run.progress()
+	} else {
+		l.view.Step = l.rest.step
+		l.view.Checkpoint = point(l.rest.newest.ID, l.rest.newest.Step, l.rest.newest.At)
+	}
+	if l.view.State == string(stateStopped) || l.view.State == string(stateFailed) {
+		l.view.Doing = ""
+	}
+	return l
+}
+
+// glance is what the pipeline itself knows.
+func (p *pipeline) glance() (look, *circuit.Loop, []*syncer.Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := look{run: p.run, view: client.PipelineView{
+	l := look{run: p.run, summary: p.summary, rest: p.rest, view: client.PipelineView{
 		Name: p.cfg.Name, ID: p.record.ID, State: p.shownState(), DesiredState: string(p.desired),
 		Circuit: circuitView(p.cfg), Storage: p.host.storageView(p.cfg),
 		Schedule: client.CheckpointRule{Interval: written(p.cfg.Checkpoint.Interval), Keep: p.cfg.Checkpoint.Keep},
@@ -43,20 +67,11 @@ func (p *pipeline) look() look {
 	if p.err != nil {
 		l.view.Error = p.err.Error()
 	}
-	for _, w := range p.workers {
-		l.workers = append(l.workers, w.Status())
-	}
 	if p.run == nil {
-		return l
+		return l, nil, p.workers
 	}
 	l.view.Incarnation, l.view.StartedFrom = &p.run.id, p.run.from
-	if p.run.loop != nil {
-		status := p.run.loop.Status()
-		l.loop = &status
-		l.view.Step, l.view.Doing = status.Step, status.Why
-		l.view.Checkpoint = point(status.Checkpoint.Published.ID, status.Checkpoint.Published.Step, status.Checkpoint.Published.At)
-	}
-	return l
+	return l, p.run.loop, p.workers
 }
 
 // View is the pipeline as GET shows it.
@@ -110,8 +125,10 @@ func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 	view.State, view.Reason, view.Failures, view.Trouble = string(s.Condition), s.Reason, s.Failures, s.Trouble
 	if s.Committed != nil {
 		view.Committed = point(s.Committed.Checkpoint, s.Committed.Step, s.Committed.At)
-		behind := max(l.view.Step, s.Committed.Step) - s.Committed.Step
-		view.Behind = &behind
+		if l.loop != nil || l.rest.known { // else the step of the live state is not known
+			behind := max(l.view.Step, s.Committed.Step) - s.Committed.Step
+			view.Behind = &behind
+		}
 	}
 	if s.Running != nil {
 		running := jobView(*s.Running)
@@ -192,19 +209,4 @@ func written(d time.Duration) string {
 		return ""
 	}
 	return d.String()
-}
-
-// newestInAll is the greatest id that every list holds; Nil when there is none.
-func newestInAll(lists [][]uuid.UUID) uuid.UUID {
-	var newest uuid.UUID
-	if len(lists) == 0 {
-		return newest
-	}
-	for _, id := range lists[0] {
-		everywhere := !slices.ContainsFunc(lists[1:], func(other []uuid.UUID) bool { return !slices.Contains(other, id) })
-		if everywhere && bytes.Compare(id[:], newest[:]) > 0 {
-			newest = id
-		}
-	}
-	return newest
 }

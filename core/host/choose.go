@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/pluginhost"
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/core/syncer"
+)
+
+// seen is what was seen on the way to a choice: of the live state, and of the targets where they were asked.
+type seen struct {
+	damaged bool
+	readers map[string]*syncer.Reader
+	commits map[string]*repository.Commit // by target: the one that was asked for
+	owner   uuid.UUID                     // pipeline id of their repositories; Nil = there is none
+}
+
+// startFacts looks at what there is to start from. Targets are asked only when local state does not decide.
+func (p *pipeline) startFacts(ctx context.Context, r *run, c circuit.Circuit) (syncer.StartFacts, seen, error) {
+	r.phase("looking at the local state", nil)
+	facts, err := p.localFacts(ctx, c)
+	if err != nil {
+		return facts, seen{}, err
+	}
+	found := seen{damaged: facts.Live.Damaged != nil, readers: map[string]*syncer.Reader{}, commits: map[string]*repository.Commit{}}
+	if facts.AskTargets() {
+		p.ask(ctx, r, &facts, &found)
+	}
+	return facts, found, nil
+}
+
+func (p *pipeline) localFacts(ctx context.Context, c circuit.Circuit) (syncer.StartFacts, error) {
+	facts := syncer.StartFacts{Honoured: p.known().Honoured, FailIfAbsent: p.cfg.Backend.Start.FailIfNoCheckpoint}
+	switch from := p.cfg.Backend.Start.From; from {
+	case "":
+	case "latest":
+		facts.From.Latest = true
+	default:
+		facts.From.Checkpoint = uuid.MustParse(from) // config has parsed it
+	}
+	live, err := c.Inspect(ctx, p.stateDir())
+	switch {
+	case errors.Is(err, circuit.ErrDamaged):
+		facts.Live = syncer.LiveFacts{Exists: true, Damaged: err}
+	case err != nil:
+		return facts, fmt.Errorf("inspect live state: %w", err)
+	default:
+		facts.Live = syncer.LiveFacts{Exists: live.Exists, Exact: live.Exact, Step: live.Step}
+	}
+	manifests, err := p.dir.Checkpoints().List(ctx)
+	facts.LocalErr = err
+	if n := len(manifests); n > 0 {
+		facts.Local = &syncer.StatePoint{ID: manifests[n-1].ID, Step: manifests[n-1].Step}
+	}
+	return facts, nil
+}
+
+// answer is what one target said.
+type answer struct {
+	state  syncer.TargetState
+	format *repository.Format // nil = there is no repository
+	commit *repository.Commit // nil = not what was asked for
+}
+
+// ask looks at all targets at once.
+func (p *pipeline) ask(ctx context.Context, r *run, facts *syncer.StartFacts, found *seen) {
+	blocks, _ := p.cfg.Backend.Sync() // the file backend always can
+	answers := make([]answer, len(blocks))
+	var asked []config.Sync
+	for i, block := range blocks {
+		a := &answers[i]
+		a.state.Name = block.Target
+		a.state.Excluded = slices.Contains(p.host.opts.Exclude, block.Target)
+		reader, err := p.reader(block, syncer.RetryBudget)
+		if err != nil || a.state.Excluded {
+			a.state.Err = err
+			continue
+		}
+		found.readers[block.Target] = reader
+		asked = append(asked, block)
+	}
+	r.phase("asking which checkpoints the targets hold", func() string { return p.host.troubles(asked, found.readers) })
+	var group sync.WaitGroup
+	for i, block := range blocks {
+		if reader := found.readers[block.Target]; reader != nil {
+			group.Go(func() { answers[i].ask(ctx, reader, facts.Selector()) })
+		}
+	}
+	group.Wait()
+	for _, a := range answers {
+		facts.Targets = append(facts.Targets, a.state)
+		found.commits[a.state.Name] = a.commit
+		if a.format != nil && found.owner == uuid.Nil {
+			found.owner = a.format.PipelineID
+		}
+	}
+}
+
+// ask fills in what a target holds of what is wanted.
+func (a *answer) ask(ctx context.Context, reader *syncer.Reader, wanted syncer.Selector) {
+	head, err := reader.Discover(ctx)
+	a.format, a.commit = head.Format, head.Commit
+	if a.commit != nil && wanted != (syncer.Selector{}) {
+		a.commit, err = reader.Find(ctx, wanted)
+	}
+	if err != nil && !errors.Is(err, syncer.ErrNoCommit) {
+		a.state.Err = err
+		return
+	}
+	if a.commit != nil {
+		a.state.Commit = &syncer.StatePoint{ID: a.commit.Checkpoint.ID, Step: a.commit.Checkpoint.Step}
+		a.state.Number = a.commit.Number
+	}
+}
+
+// troubles tells why targets have not answered, as far as that is known.
+func (h *Host) troubles(blocks []config.Sync, readers map[string]*syncer.Reader) string {
+	var all []string
+	for _, block := range blocks {
+		if why := h.trouble(block.Target, readers[block.Target]); why != "" {
+			all = append(all, why)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// trouble tells why a target does not answer: its process, or the store behind it. "" = nothing is known to be wrong.
+func (h *Host) trouble(target string, reader *syncer.Reader) string {
+	why, next := reader.Trouble()
+	if s := h.targets[target].plugin.Status(); s.State != pluginhost.StateReady {
+		text := fmt.Sprintf("target %q: plugin %s is %s", target, s.Plugin, s.State)
+		if s.LastExit.Reason != "" {
+			text += ": " + s.LastExit.Reason
+		}
+		return text
+	}
+	if why != "" {
+		why += fmt.Sprintf("; asked again at %s", next.UTC().Format(time.TimeOnly))
+	}
+	return why
+}
+
+// reader reads the repository of a sync block, which must be this pipeline's once that has an identity. budget is how long one call is
+// repeated.
+func (p *pipeline) reader(block config.Sync, budget time.Duration) (*syncer.Reader, error) {
+	t := p.host.targets[block.Target]
+	return syncer.NewReader(syncer.ReaderConfig{
+		Target: block.Target, Prefix: block.Prefix, Store: p.host.store(t), Pipeline: p.known().ID, PipelineName: p.cfg.Name,
+		Slots: t.slots, RetryBudget: budget, Now: p.host.opts.Now, Log: p.log.Named("syncer"),
+	})
+}

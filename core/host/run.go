@@ -1,0 +1,100 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/cairnsync/cairn/core/circuit"
+)
+
+// run is one incarnation: one circuit, opened once, and the loop that drives it. What is not guarded by its own mutex is by the pipeline's.
+type run struct {
+	id      uuid.UUID
+	cancel  context.CancelFunc
+	done    chan struct{}   // closed when everything of the run has ended
+	circuit circuit.Circuit // nil until it is open
+	offset  uint64          // how far our step numbers are ahead of the circuit's own, see renumbered
+	loop    *circuit.Loop   // nil until the circuit is open
+	from    string          // what it started from, for people
+
+	mu     sync.Mutex // guards what stands below
+	doing  string     // on the way to the loop
+	detail func() string
+}
+
+func newRun(cancel context.CancelFunc) *run {
+	return &run{id: uuid.Must(uuid.NewV7()), cancel: cancel, done: make(chan struct{})}
+}
+
+// phase says what the start is doing from now on. detail, which may be nil, tells at any time why that takes long; "" = it cannot tell.
+func (r *run) phase(doing string, detail func() string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doing, r.detail = doing, detail
+}
+
+// progress is what the start is doing, in words.
+func (r *run) progress() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.detail == nil {
+		return r.doing
+	}
+	if why := r.detail(); why != "" {
+		return r.doing + ": " + why
+	}
+	return r.doing
+}
+
+// firstAnnouncement is how long a start lasts before the log hears of it; each later line comes after twice the time.
+const firstAnnouncement = time.Second
+
+// announce tells the log after 1, 2, 4 … seconds what the start is doing, until the returned function is called, which waits for its end.
+func (r *run) announce(log hclog.Logger) (stop func()) {
+	var speaker sync.WaitGroup
+	done := make(chan struct{})
+	speaker.Go(func() {
+		timer := time.NewTimer(firstAnnouncement)
+		defer timer.Stop()
+		for waited := firstAnnouncement; ; waited *= 2 {
+			select {
+			case <-done:
+				return
+			case <-timer.C:
+				log.Info("still starting", "doing", r.progress(), "waited", waited)
+				timer.Reset(waited)
+			}
+		}
+	})
+	return func() {
+		close(done)
+		speaker.Wait()
+	}
+}
+
+// panicError is a panic of a circuit outside of its loop, which catches its own.
+type panicError struct {
+	in    string
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string {
+	return fmt.Sprintf("%s panicked: %v\n%s", e.in, e.value, e.stack)
+}
+
+// guarded runs f and turns a panic into an error: a circuit's fault ends its run, never the host.
+func guarded(in string, f func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicError{in: in, value: value, stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
