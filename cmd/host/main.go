@@ -19,6 +19,7 @@ func main() { os.Exit(mainWith(nil)) }
 
 // mainWith is main; hook is for tests, see program.
 func mainWith(hook func(point string)) int {
+	keepDescriptors()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the process at once
 	return run(ctx, &program{stdout: os.Stdout, stderr: os.Stderr, hook: hook}, os.Args[1:])
