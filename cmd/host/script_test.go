@@ -16,9 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The test binary plays cairn: scripts run it as a process of its own.
+// The test binary plays cairn and a plugin that fails: scripts and the torture run them as processes of their own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"cairn": playCairn})
+	testscript.Main(m, map[string]func(){"cairn": playCairn, faultyPlugin: playFaulty})
 }
 
 // TestScripts runs testdata/script: cairn as a person uses it, with the real file plugin.

@@ -1,0 +1,225 @@
+//go:build torture
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hitsPerPoint is how often a life ends at each named point.
+const hitsPerPoint = 5
+
+// pointsOfALife are the named points that any life with new records passes.
+func pointsOfALife() []string {
+	return []string{
+		"publish.files-synced", "publish.manifest-written", "publish.manifest-synced", "publish.renamed", "publish.synced",
+		"collect.marked", "collect.renamed", "collect.synced", "collect.removed",
+		"push.epoch.begin", "push.epoch.done", "push.pack.begin", "push.pack.done", "push.commit.begin", "push.commit.done",
+		"start.opened",
+	}
+}
+
+// pointsOfARestore are those that only a life on an empty data folder passes.
+func pointsOfARestore() []string {
+	return []string{"start.pulled", "start.restored", "start.recorded", "start.swapped"}
+}
+
+// kills are the lives of a torture that end at random moments: 200, or $CAIRN_TORTURE_KILLS.
+func kills(t *testing.T) int {
+	if text := os.Getenv("CAIRN_TORTURE_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		check(t, err)
+		return n
+	}
+	return 200
+}
+
+// draw is the test's source of chance: $CAIRN_TORTURE_SEED, or a seed of its own, which it prints.
+func draw(t *testing.T) *rand.Rand {
+	seed := rand.Uint64()
+	if text := os.Getenv("CAIRN_TORTURE_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		check(t, err)
+	}
+	t.Logf("CAIRN_TORTURE_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// TestTortureKillTheHost kills the host again and again, at random moments and at the named points of its durable changes, while 200,000
+// records come in by a file and by HTTP. Every other life begins on an empty data folder, restored from the target.
+func TestTortureKillTheHost(t *testing.T) {
+	plugins := buildPlugins(t)
+	chance := draw(t)
+	s := settings{file: 100_000, http: 100_000}
+	want := undisturbed(t, plugins, s)
+
+	w := newWorld(t, plugins, s)
+	observer, seen := observe(t, w.url, w.target)
+	end := w.send()
+	k := &killer{world: w, chance: chance, hits: map[string]int{}, span: time.Second}
+	k.untilCommitted()
+	k.torture(kills(t))
+	end()
+	k.report()
+	w.start("")
+	w.finish(want)
+	seen()
+	if len(observer.named) < 10 {
+		t.Errorf("status named only %d ids: pushes hardly happened", len(observer.named))
+	}
+	for failure := range observer.failures {
+		t.Errorf("a push failed, of a plugin that is well: %s", failure)
+	}
+}
+
+// killer ends lives.
+type killer struct {
+	*world
+
+	chance  *rand.Rand
+	hits    map[string]int // lives that ended at each point
+	random  int            // lives that ended at a random moment
+	atStart int            // of them, before the pipeline ran
+	missed  int            // lives that did not come to their point
+	span    time.Duration  // random moments lie within it from the start of the process
+	readied time.Duration  // the sum of times until lives answered, over the number below
+	lives   int
+	from    map[string]int // what lives started from
+}
+
+// untilCommitted lets a first life come to its first commit, so that there is something to restore.
+func (k *killer) untilCommitted() {
+	k.t.Helper()
+	k.upTo(0.001)
+	begun := time.Now()
+	k.start("")
+	k.eventually("the pipeline runs", k.running)
+	k.span = 2*time.Since(begun) + 300*time.Millisecond
+	k.eventually("a first commit", func() bool { return k.offsite().Committed != nil })
+	k.kill()
+}
+
+// torture lives and dies until n lives have ended at random moments and each point has ended its share, alternately on the same and on
+// an empty data folder.
+func (k *killer) torture(n int) {
+	ends := k.shuffled(n)
+	k.t.Logf("%d lives, random moments within %v of the start", len(ends), k.span.Round(time.Millisecond))
+	for i := 0; len(ends) > 0 && i < 2*(n+200); i++ {
+		k.upTo(float64(i+1) / float64(n+100))
+		empty := i%2 == 1
+		if empty {
+			k.freshData()
+		}
+		at := slices.IndexFunc(ends, func(point string) bool { return empty || !slices.Contains(pointsOfARestore(), point) })
+		if at < 0 {
+			continue // only points of a restore are left
+		}
+		if point := ends[at]; k.live(point, empty) {
+			ends = slices.Delete(ends, at, at+1)
+		} else {
+			ends = append(slices.Delete(ends, at, at+1), point) // again, later
+		}
+	}
+	if len(ends) > 0 {
+		k.t.Errorf("never came to %v", ends)
+	}
+}
+
+// shuffled are the ends of all lives: a point, or "" for a random moment.
+func (k *killer) shuffled(n int) []string {
+	ends := make([]string, n)
+	for _, point := range append(pointsOfALife(), pointsOfARestore()...) {
+		ends = append(ends, slices.Repeat([]string{point}, hitsPerPoint)...)
+	}
+	k.chance.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+	return ends
+}
+
+// live is one life. It answers whether that ended as it was to end.
+func (k *killer) live(point string, empty bool) bool {
+	k.lives++
+	if point == "" {
+		k.start("")
+		k.randomMoment()
+		return true
+	}
+	nth := 1
+	if empty && !strings.HasPrefix(point, "start.") && !strings.HasPrefix(point, "push.") {
+		nth += k.chance.IntN(2) // the pull of the restore publishes too
+	}
+	k.start(fmt.Sprintf("%s:%d", point, nth))
+	if !k.ended(20 * time.Second) {
+		k.t.Logf("life %d did not come to %s:%d: %s, %s", k.lives, point, nth, k.view().State, k.view().Doing)
+		k.missed++
+		k.kill()
+		return false
+	}
+	if !k.host.killedItself() {
+		k.t.Fatalf("life %d ended by itself on the way to %s:%d: %v", k.lives, point, nth, k.host.err)
+	}
+	k.host = nil
+	k.hits[point]++
+	return true
+}
+
+// randomMoment kills at one, wherever the host is then.
+func (k *killer) randomMoment() {
+	moment := time.Duration(k.chance.Int64N(int64(k.span)))
+	if k.ended(moment) {
+		k.t.Fatalf("life %d ended by itself: %v", k.lives, k.host.err)
+	}
+	running := k.running()
+	k.kill()
+	k.random++
+	if !running {
+		k.atStart++
+	}
+}
+
+func (k *killer) report() {
+	k.t.Logf("%d lives: %d killed at random moments (%d of them before the pipeline ran), %d did not come to their point",
+		k.lives, k.random, k.atStart, k.missed)
+	for _, point := range slices.Sorted(maps.Keys(k.hits)) {
+		k.t.Logf("  killed at %-26s %d times", point, k.hits[point])
+	}
+	k.t.Logf("the sender asked %d times where to resume", k.sender.resumed)
+}
+
+// TestTortureKillTheHostAtTheFirstPush kills the host while it creates the repository, each time a new one.
+func TestTortureKillTheHostAtTheFirstPush(t *testing.T) {
+	plugins := buildPlugins(t)
+	s := settings{file: 1000, http: 1000}
+	want := undisturbed(t, plugins, s)
+	points := []string{"push.format.begin", "push.format.done", "push.epoch.begin", "push.epoch.done"}
+	for round := range hitsPerPoint {
+		t.Run(strconv.Itoa(round+1), func(t *testing.T) {
+			w := newWorld(t, plugins, s)
+			_, seen := observe(t, w.url, w.target)
+			end := w.send()
+			k := &killer{world: w, hits: map[string]int{}}
+			for i, point := range points {
+				w.upTo(float64(i+1) / float64(len(points)+1))
+				if (round+i)%2 == 1 {
+					w.freshData()
+				}
+				if !k.live(point, false) {
+					t.Errorf("never came to %s", point)
+				}
+			}
+			end()
+			k.report()
+			w.start("")
+			w.finish(want)
+			seen()
+		})
+	}
+}

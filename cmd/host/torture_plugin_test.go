@@ -1,0 +1,145 @@
+//go:build torture
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTortureKillThePlugin kills the plugin's process again and again, also while it starts. The host starts it anew, each time after a
+// longer pause, so the host is replaced after every third kill: by a stop in order, by kill -9, or on an empty data folder.
+func TestTortureKillThePlugin(t *testing.T) {
+	const rounds, killsPerHost = 51, 3
+	plugins := buildPlugins(t)
+	chance := draw(t)
+	s := settings{file: 20_000, http: 20_000}
+	want := undisturbed(t, plugins, s)
+
+	w := newWorld(t, plugins, s)
+	observer, seen := observe(t, w.url, w.target)
+	end := w.send()
+	starting, pushing := 0, 0
+	for round := range rounds {
+		w.upTo(float64(round+1) / rounds)
+		if round%killsPerHost == 0 {
+			w.replaceHost(round / killsPerHost)
+		}
+		pid, during := w.killThePlugin(chance)
+		if during == "starting" {
+			starting++
+		} else {
+			pushing++
+		}
+		w.eventually(fmt.Sprintf("plugin %d is replaced", pid), func() bool {
+			plugin := w.offsite().Plugin
+			return plugin != nil && plugin.State == "ready" && pluginPID(w.host.pid()) != pid
+		})
+	}
+	t.Logf("the plugin was killed %d times in calls or between them, %d times before it was ready", pushing, starting)
+	end()
+	w.finish(want)
+	seen()
+	t.Logf("failures that status told of: %d", len(observer.failures))
+}
+
+// replaceHost ends the present host in one of three ways and starts the next.
+func (w *world) replaceHost(n int) {
+	w.t.Helper()
+	switch {
+	case w.host == nil:
+	case n%3 == 0:
+		w.stop()
+	case n%3 == 1:
+		w.kill()
+	default:
+		w.kill()
+		w.freshData()
+	}
+	w.start("")
+	w.eventually("the pipeline runs", w.running)
+}
+
+// killThePlugin waits for the plugin's process, and up to 300 ms more, and kills it. It says what the plugin was doing.
+func (w *world) killThePlugin(chance *rand.Rand) (pid int, during string) {
+	w.t.Helper()
+	w.eventually("a plugin process", func() bool {
+		pid = pluginPID(w.host.pid())
+		return pid != 0
+	})
+	pause := time.NewTimer(time.Duration(chance.Int64N(int64(300 * time.Millisecond))))
+	<-pause.C
+	if plugin := w.offsite().Plugin; plugin == nil || plugin.State != "ready" {
+		during = "starting"
+	}
+	check(w.t, syscall.Kill(pid, syscall.SIGKILL)) // it is the host's child, a zombie at worst
+	return pid, during
+}
+
+// pluginPID is the child of a host that this test started, 0 while it has none.
+func pluginPID(host int) int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, name := range stats {
+		fields := processStat(name)
+		if len(fields) > 1 && fields[1] == strconv.Itoa(host) && fields[0] != "Z" {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name))) // the pattern says it is a number
+			return pid
+		}
+	}
+	return 0
+}
+
+// processStat are the fields of /proc/PID/stat from the third on: state, ppid, and so on. Nil when the process is gone.
+func processStat(name string) []string {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')'):]), " ")
+	return strings.Fields(rest)
+}
+
+func TestTortureABrokenPluginIsLeftAloneUntilTheHostIsReplaced(t *testing.T) {
+	const crashes = 5 // within ten minutes
+	plugins := buildPlugins(t)
+	s := settings{file: 2000, http: 2000}
+	want := undisturbed(t, plugins, s)
+	w := newWorld(t, plugins, s)
+	_, seen := observe(t, w.url, w.target)
+	end := w.send()
+	chance := draw(t)
+	w.upTo(0.1)
+	w.start("")
+	w.eventually("a first commit", func() bool { return w.offsite().Committed != nil })
+	for i := range crashes {
+		w.upTo(float64(i+1) / crashes)
+		w.killThePlugin(chance)
+		w.eventually("the death is noticed", func() bool {
+			plugin := w.offsite().Plugin
+			return plugin != nil && plugin.Restarts >= i && plugin.State != "ready" && strings.Contains(plugin.LastExit, "signal 9")
+		})
+	}
+	if state := w.offsite().Plugin.State; state != "broken" {
+		t.Errorf("after %d crashes the plugin is %s, want broken", crashes, state)
+	}
+	w.eventually("the pipeline runs on without its target", func() bool {
+		return strings.TrimSpace(w.query("SELECT count(*) AS n FROM seen WHERE input = 'calls'")) == fmt.Sprintf(`{"n":%d}`, s.http)
+	})
+	w.eventually("status says what is wrong and what to do", func() bool {
+		status, err := w.api.Syncs(t.Context(), pipe)
+		return err == nil && status.PeriodicFailure != nil && strings.Contains(status.PeriodicFailure.Error, "broken")
+	})
+	end()
+	w.stop()
+	w.start("")
+	w.eventually("the pipeline runs", w.running)
+	w.finish(want)
+	seen()
+}

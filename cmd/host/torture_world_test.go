@@ -1,0 +1,334 @@
+//go:build torture
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+// pipe is the name of the pipeline that is tortured, and so the prefix of its repository.
+const pipe = "torture"
+
+// patience bounds every wait for something that must happen: a loaded machine is slow, a broken host waits for ever.
+const patience = 2 * time.Minute
+
+// settings are what the tests vary in a world's configuration.
+type settings struct {
+	plugin     string // of the target: "file" or "faulty"
+	config     string // further attributes of its config block
+	target     string // its folder; "" = one of the world's own
+	checkpoint string
+	push       string
+	maxBatch   int
+	payload    int // bytes of incompressible text in each record
+	file, http int // records of each input
+}
+
+func (s settings) orDefaults() settings {
+	if s.plugin == "" {
+		s.plugin, s.config = "file", "create = true"
+	}
+	if s.checkpoint == "" {
+		s.checkpoint = "100ms"
+	}
+	if s.push == "" {
+		s.push = "200ms"
+	}
+	if s.maxBatch == 0 {
+		s.maxBatch = 100
+	}
+	return s
+}
+
+// world is one pipeline with its target, its sources and, over time, many hosts: each a process of its own.
+type world struct {
+	t      *testing.T
+	cfg    settings
+	dir    string // short: sockets lie below it
+	data   string // the data folder of the present host
+	target string
+	url    string
+	api    *client.Client
+	feed   *feed
+	sender *sender
+	log    *os.File
+	bin    string
+	host   *hostProcess // nil = none runs
+	datas  int
+}
+
+// newWorld makes the folders and the configuration; nothing runs yet.
+func newWorld(t *testing.T, plugins string, s settings) *world {
+	t.Helper()
+	s = s.orDefaults()
+	dir, err := os.MkdirTemp("", "torture")
+	check(t, err)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			check(t, os.RemoveAll(dir))
+		}
+	})
+	address, err := freeAddress()
+	check(t, err)
+	w := &world{t: t, cfg: s, dir: dir, target: s.target, url: "http://" + address, bin: plugins}
+	if w.target == "" {
+		w.target = filepath.Join(dir, "target")
+	}
+	w.api = client.New(w.url, &http.Client{Timeout: 30 * time.Second})
+	w.api.PollEvery = 20 * time.Millisecond
+	w.feed = newFeed(t, filepath.Join(dir, "records.ndjson"), s.file, s.payload)
+	w.sender = newSender(w.url, s.http, s.payload)
+	w.log, err = os.Create(filepath.Join(dir, "hosts.log"))
+	check(t, err)
+	check(t, os.WriteFile(w.configFile(), []byte(w.hcl(address)), 0o600))
+	check(t, os.Mkdir(w.temp(), 0o700))
+	w.freshData()
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *world) configFile() string { return filepath.Join(w.dir, "cairn.hcl") }
+
+// temp is the temporary folder of the hosts: a killed one leaves copies of plugins there.
+func (w *world) temp() string { return filepath.Join(w.dir, "tmp") }
+
+// close ends what runs. A failed test shows the end of the hosts' log and where all of it lies.
+func (w *world) close() {
+	w.kill()
+	if w.t.Failed() {
+		text, _ := os.ReadFile(w.log.Name()) // it is shown as far as it can be read
+		w.t.Logf("kept for inspection: %s; the log ends with\n%s", w.dir, text[max(0, len(text)-6000):])
+	}
+	w.log.Close()
+}
+
+// apply counts each record in a row of its own, so that a lost or doubled one shows, and in aggregates.
+const apply = `[
+        "INSERT INTO seen (input, id, n, text) VALUES (:input, :record ->> '$.id', 1, :record ->> '$.text') ON CONFLICT (input, id) DO UPDATE SET n = n + 1",
+        "INSERT INTO totals (input, bucket, n, amount) VALUES (:input, :record ->> '$.bucket', 1, :record ->> '$.amount') ON CONFLICT (input, bucket) DO UPDATE SET n = n + 1, amount = amount + excluded.amount",
+      ]`
+
+func (w *world) hcl(address string) string {
+	return fmt.Sprintf(`
+host {
+  listen           = %q
+  data_dir         = "data"
+  plugin_dir       = %q
+  shutdown_timeout = "20s"
+}
+plugin "faulty" {
+  path = %q
+  dev  = true
+}
+target "offsite" {
+  plugin = %q
+  config {
+    path = %q
+    %s
+  }
+}
+pipeline %q {
+  circuit "sql" {
+    schema    = <<SQL
+CREATE TABLE seen (input TEXT, id INTEGER, n INTEGER NOT NULL, text TEXT, PRIMARY KEY (input, id)) WITHOUT ROWID;
+CREATE TABLE totals (input TEXT, bucket INTEGER, n INTEGER NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (input, bucket)) WITHOUT ROWID;
+SQL
+    max_batch = %d
+    input "lines" {
+      file {
+        path   = "records.ndjson"
+        format = "ndjson"
+        follow = true
+      }
+      apply = %s
+    }
+    input "calls" {
+      http {}
+      apply = %s
+    }
+  }
+  checkpoint {
+    interval = %q
+    keep     = 1
+  }
+  storage "file" {
+    start_from_checkpoint = "latest"
+    sync "offsite" {
+      push_interval = %q
+    }
+  }
+}
+`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.target, w.cfg.config, pipe, w.cfg.maxBatch, apply, apply, w.cfg.checkpoint, w.cfg.push)
+}
+
+func faultyPath(t *testing.T) string {
+	path, err := exec.LookPath(faultyPlugin)
+	check(t, err)
+	return path
+}
+
+// freshData gives the next host an empty data folder. The one before is as lost as a burnt machine's.
+func (w *world) freshData() {
+	if w.data != "" {
+		check(w.t, os.RemoveAll(w.data))
+	}
+	w.datas++
+	w.data = filepath.Join(w.dir, fmt.Sprintf("d%d", w.datas))
+	w.sender.forget()
+}
+
+// hostProcess is one life of a host.
+type hostProcess struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+	err  error         // how, once done
+}
+
+func (h *hostProcess) pid() int { return h.cmd.Process.Pid }
+
+// start begins a life. crash is CAIRN_CRASH_AT, or "".
+func (w *world) start(crash string) {
+	w.t.Helper()
+	check(w.t, emptied(w.temp()))
+	cmd := exec.Command("cairn", "run", "--config", w.configFile(), "--data-dir", w.data)
+	cmd.Env = append(os.Environ(), "CAIRN_CRASH_AT="+crash, "TMPDIR="+w.temp())
+	cmd.Stdout, cmd.Stderr = w.log, w.log
+	check(w.t, cmd.Start())
+	h := &hostProcess{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		h.err = cmd.Wait()
+		close(h.done)
+	}()
+	w.host = h
+}
+
+func emptied(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// kill ends the present life as kill -9 does, and returns when the process is gone.
+func (w *world) kill() {
+	if w.host == nil {
+		return
+	}
+	_ = w.host.cmd.Process.Kill() // it may have ended by itself
+	<-w.host.done
+	w.host = nil
+}
+
+// ended waits for a life to end by itself, and says whether it did so in time.
+func (w *world) ended(within time.Duration) bool {
+	limit := time.NewTimer(within)
+	defer limit.Stop()
+	select {
+	case <-w.host.done:
+		return true
+	case <-limit.C:
+		return false
+	}
+}
+
+// killedItself says whether the life that ended did so at its crash point.
+func (h *hostProcess) killedItself() bool {
+	var exit *exec.ExitError
+	if !errors.As(h.err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// stop ends the present life in order.
+func (w *world) stop() {
+	w.t.Helper()
+	check(w.t, w.host.cmd.Process.Signal(os.Interrupt))
+	if !w.ended(patience) {
+		w.t.Fatalf("the host does not stop")
+	}
+	if w.host.err != nil {
+		w.t.Errorf("the host stopped with %v", w.host.err)
+	}
+	w.host = nil
+}
+
+// eventually polls a condition. It fails the test when the host ends meanwhile.
+func (w *world) eventually(what string, done func() bool) {
+	w.t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-limit.C:
+			w.t.Fatalf("not within %v: %s", patience, what)
+		case <-w.host.done:
+			w.t.Fatalf("the host ended (%v) before: %s", w.host.err, what)
+		case <-tick.C:
+		}
+	}
+}
+
+// view is the pipeline's, or the zero view while no host answers.
+func (w *world) view() client.PipelineView {
+	view, err := w.api.Pipeline(w.t.Context(), pipe)
+	if err != nil {
+		return client.PipelineView{}
+	}
+	return view
+}
+
+func (w *world) offsite() client.TargetView {
+	if targets := w.view().Targets; len(targets) == 1 {
+		return targets[0]
+	}
+	return client.TargetView{}
+}
+
+func (w *world) running() bool { return w.view().State == "running" }
+
+// cairn runs a command of the program to its end and answers what it printed.
+func (w *world) cairn(args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), "cairn", args...)
+	cmd.Env = append(os.Environ(), "CAIRN_ADDRESS="+w.url, "TMPDIR="+w.temp())
+	var failed bytes.Buffer
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if err != nil {
+		w.t.Fatalf("cairn %s: %v\n%s%s", strings.Join(args, " "), err, out, &failed)
+	}
+	return string(out)
+}
+
+// query answers the rows of a statement, or "" while no host answers.
+func (w *world) query(sql string) string {
+	var rows bytes.Buffer
+	if err := w.api.Query(w.t.Context(), pipe, sql, &rows); err != nil {
+		return ""
+	}
+	return rows.String()
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
