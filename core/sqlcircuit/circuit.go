@@ -30,6 +30,7 @@ type Circuit struct {
 
 	env      circuit.Env
 	log      hclog.Logger
+	opened   bool
 	files    liveFiles
 	life     life
 	inputs   []*input
@@ -100,9 +101,10 @@ func (c *Circuit) Identity() circuit.Identity { return c.identity }
 
 // Open takes the directory, creates the database on a fresh start, and starts to read the inputs. A state of another fingerprint is refused.
 func (c *Circuit) Open(ctx context.Context, env circuit.Env) (err error) {
-	if c.writer != nil {
-		return errors.New("open sql circuit: it is open")
+	if c.opened {
+		return errors.New("open sql circuit: it was opened before; make a new one")
 	}
+	c.opened = true
 	c.env, c.files = env, liveFiles{
 		main: filepath.Join(env.Dir, mainName), wal: filepath.Join(env.Dir, walName), base: filepath.Join(env.Dir, baseName),
 	}

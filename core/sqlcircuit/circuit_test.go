@@ -246,3 +246,25 @@ func TestAStrangeHeaderNameIsReachedByAJSONPath(t *testing.T) {
 	wantRows(t, r.Circuit, "SELECT sum(cost) FROM t", strconv.Itoa(sum))
 	wantRows(t, r.Circuit, "SELECT count(*) FROM cairn_errors", "0")
 }
+
+func TestAFullDiskChangesNothingAndTheRecordsAreTakenLater(t *testing.T) {
+	path := temp(t, "in.ndjson")
+	write(t, path, strings.Repeat("\"some text that takes room\"\n", 2000))
+	r := open(t, t.TempDir(), linesConfig(path, NDJSON, false))
+	pages, err := r.writer.integers("PRAGMA max_page_count = 20")
+	if err != nil || pages[0] != 20 {
+		t.Fatal(pages, err)
+	}
+	for r.Facts().Buffered < 2000 {
+		<-r.woken
+	}
+	if result, err := r.Step(t.Context()); err == nil || result.Step != 0 || !strings.Contains(err.Error(), "database or disk is full") {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	wantRows(t, r.Circuit, "SELECT step, (SELECT count(*) FROM lines), (SELECT count(*) FROM cairn_files) FROM cairn_circuit", "0|0|0")
+	if _, err := r.writer.integers("PRAGMA max_page_count = 100000"); err != nil {
+		t.Fatal(err)
+	}
+	r.runFor(t, 2000)
+	wantRows(t, r.Circuit, "SELECT count(*) FROM lines", "2000")
+}

@@ -9,6 +9,9 @@ import (
 
 // openDatabase opens the writer, creates what a fresh start needs, and opens the other connections.
 func (c *Circuit) openDatabase() error {
+	if err := os.MkdirAll(c.env.Dir, 0o700); err != nil {
+		return err
+	}
 	if err := removeLeftovers(c.env.Dir); err != nil {
 		return err
 	}

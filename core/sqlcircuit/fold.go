@@ -37,6 +37,7 @@ type wal struct {
 	snapshots int           // taken and not released
 	queries   int           // running
 	folding   chan struct{} // closed when the running fold ends; nil = none runs
+	again     bool          // a fold was wanted while one ran
 	rest      bool          // a fold has left a rest that the loop should truncate
 	saidWait  bool
 	gate      chan struct{} // new queries wait until it is closed; nil = they do not wait
@@ -118,7 +119,14 @@ func (c *Circuit) startFold() {
 	defer w.mu.Unlock()
 	long := c.walBytes(w.frames) > min(c.limits.foldMax, max(c.limits.foldMin, w.mainSize/4))
 	left := c.walBytes(w.frames - w.folded)
-	if !long || left == 0 || w.rest && left <= 2*c.limits.rest || w.folding != nil || w.snapshots > 0 || c.life.enter() != nil {
+	if !long || left == 0 || w.rest && left <= 2*c.limits.rest {
+		return
+	}
+	if w.folding != nil {
+		w.again = true // what held the running one back may have gone
+		return
+	}
+	if w.snapshots > 0 || c.life.enter() != nil {
 		return
 	}
 	w.folding = make(chan struct{})
@@ -151,14 +159,18 @@ func (c *Circuit) fold() {
 	close(w.folding)
 	w.folding = nil
 	c.closeGate()
-	again := c.tooLong() && row.folded < row.frames
+	again, stuck := w.again, c.tooLong() && row.folded < row.frames
+	w.again = false
 	w.mu.Unlock()
 	if err != nil {
 		c.log.Error("fold failed", "error", err)
 	} else {
 		c.log.Debug("WAL folded", "frames", row.folded, "of", row.frames, "took", c.cfg.Now().Sub(started))
 	}
-	if again { // a reader we do not know holds the rest back
+	switch {
+	case err == nil && again:
+		c.startFold()
+	case stuck: // a reader that we do not know holds the rest back, or the disk failed
 		c.after(c.limits.retry, c.startFold)
 	}
 	c.env.Wake()

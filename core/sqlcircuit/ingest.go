@@ -30,26 +30,36 @@ type answer struct {
 // Ingest reads the batch, hands it to the next step and returns when that has committed. Errors: ErrUnknownInput, ErrBadFormat, ErrTooLarge,
 // ErrFull, ErrInputStopped, ErrNotRunning, or that of ctx, whose end takes back a batch that no step has taken yet.
 func (c *Circuit) Ingest(ctx context.Context, name string, b circuit.Batch) (circuit.IngestResult, error) {
+	in, err := c.admit(name, b)
+	if err != nil {
+		return circuit.IngestResult{}, err
+	}
+	defer in.release()
+	items, err := readBatch(*in.cfg.HTTP, b.Body) // outside the circuit's life: Close need not wait for a slow client
+	if err != nil {
+		return circuit.IngestResult{}, err
+	}
 	if err := c.life.enter(); err != nil {
 		return circuit.IngestResult{}, err
 	}
 	defer c.life.leave()
+	return c.await(ctx, in, &batch{source: b.Source, seq: b.Seq, items: items, done: make(chan answer, 1)})
+}
+
+// admit finds the input and counts the batch in; the caller releases it.
+func (c *Circuit) admit(name string, b circuit.Batch) (*input, error) {
+	if err := c.life.enter(); err != nil {
+		return nil, err
+	}
+	defer c.life.leave()
 	in, err := c.httpInput(name)
 	if err != nil {
-		return circuit.IngestResult{}, err
+		return nil, err
 	}
 	if err := checkSequence(b); err != nil {
-		return circuit.IngestResult{}, err
+		return nil, err
 	}
-	if err := in.admit(); err != nil {
-		return circuit.IngestResult{}, err
-	}
-	defer in.release()
-	items, err := readBatch(*in.cfg.HTTP, b.Body)
-	if err != nil {
-		return circuit.IngestResult{}, err
-	}
-	return c.await(ctx, in, &batch{source: b.Source, seq: b.Seq, items: items, done: make(chan answer, 1)})
+	return in, in.admit()
 }
 
 // Position is the sequence number up to which the live state holds the source's batches; 0 = none.

@@ -236,3 +236,22 @@ func TestBatchesOfOnlyRefusedRecordsStopTheInputAtTheHundredth(t *testing.T) {
 	}
 	wantRows(t, r.Circuit, "SELECT count(*) FROM cairn_errors", "98")
 }
+
+func TestCloseDoesNotWaitForASlowClient(t *testing.T) {
+	r := open(t, t.TempDir(), ingestConfig(NDJSON))
+	slow, client := io.Pipe()
+	errs := make(chan error, 1)
+	go func() {
+		_, err := r.Ingest(context.WithoutCancel(t.Context()), "in", circuit.Batch{Body: slow})
+		errs <- err
+	}()
+	if _, err := io.WriteString(client, "1\n"); err != nil { // the body is being read
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Close(), client.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-errs; !errors.Is(err, ErrNotRunning) {
+		t.Fatal(err)
+	}
+}

@@ -32,7 +32,7 @@ func (c *Circuit) Inspect(_ context.Context, dir string) (circuit.Live, error) {
 	switch {
 	case errors.Is(err, errNoHeader): // the very first start ended before its first commit
 		return circuit.Live{}, nil
-	case err != nil && damages(err):
+	case err != nil && (damages(err) || errors.Is(err, errNoRow)):
 		return circuit.Live{}, fmt.Errorf("inspect live state %s: %w: %w", path, circuit.ErrDamaged, err)
 	case err != nil:
 		return circuit.Live{}, fmt.Errorf("inspect live state %s: %w", path, err)
@@ -72,7 +72,7 @@ func (c *Circuit) restore(ctx context.Context, checkpoint, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, mainName)); err == nil {
 		return fmt.Errorf("%s holds a live state already", dir)
 	}
-	if err := removeLeftovers(dir); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o700), removeLeftovers(dir)); err != nil {
 		return err
 	}
 	if c.faults.openInPlace != nil {

@@ -308,7 +308,7 @@ func (r *reader) enter() (uint64, error) {
 	defer r.look.reset()
 	row, err := r.look.step()
 	if err == nil && !row {
-		err = errors.New("table cairn_circuit has lost its row")
+		err = errNoRow
 	}
 	if err != nil {
 		return 0, err

@@ -184,7 +184,7 @@ func (c *conn) failure(rc int32) error {
 }
 
 func (c *conn) malloc(n int) (uintptr, error) {
-	if p := libc.Xmalloc(c.tls, types.Size_t(n)); p != 0 { //nolint:unconvert // the type differs between platforms
+	if p := libc.Xmalloc(c.tls, types.Size_t(n)); p != 0 {
 		return p, nil
 	}
 	return 0, errors.New("out of memory")

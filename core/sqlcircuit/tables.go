@@ -90,7 +90,10 @@ type header struct {
 	step        uint64
 }
 
-var errNoHeader = errors.New("it holds no state of a sql circuit")
+var (
+	errNoHeader = errors.New("it holds no state of a sql circuit")
+	errNoRow    = errors.New("table cairn_circuit has lost its row")
+)
 
 // readHeader fails with errNoHeader when the database is empty, which is what a crash during the very first start leaves behind.
 func readHeader(c *conn) (header, error) {
@@ -111,7 +114,7 @@ func readHeader(c *conn) (header, error) {
 	defer s.finalize()
 	row, err := s.step()
 	if err == nil && !row {
-		err = errors.New("table cairn_circuit has lost its row")
+		err = errNoRow
 	}
 	if err != nil {
 		return header{}, err
