@@ -9,8 +9,9 @@ import (
 
 // lifeline ends when the host is gone: at once by the end of standard input, whose other end the host holds and never writes to; and
 // within a second by the parent process becoming another, for a host that gave no pipe. It gives the reason, or "" when ctx ended first.
-// The reader of standard input lives as long as the process.
-func lifeline(ctx context.Context) string {
+// parent is the process's parent as it was before the handshake: a host that ends right after it must not be missed. The reader of
+// standard input lives as long as the process.
+func lifeline(ctx context.Context, parent int) string {
 	closed := make(chan struct{})
 	if isPipe(os.Stdin) {
 		go func() {
@@ -18,7 +19,6 @@ func lifeline(ctx context.Context) string {
 			close(closed)
 		}()
 	}
-	parent := os.Getppid()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -59,7 +59,11 @@ func serve(ctx context.Context, a app) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := newServer(ctx, a, log, beatEvery)
-	go s.endWithHost(ctx)
+	// What the plugin listens to is set up before the host can know that it is there.
+	signal.Ignore(os.Interrupt, syscall.SIGPIPE)
+	terms := make(chan os.Signal, 1)
+	signal.Notify(terms, syscall.SIGTERM)
+	go s.endWithHost(ctx, terms, os.Getppid())
 	if handshakeOut != nil {
 		os.Stdout = handshakeOut // go-plugin prints its line there, and then puts a pipe of its own in its place
 	}
@@ -76,12 +80,9 @@ func serve(ctx context.Context, a app) {
 
 // endWithHost ends the process in good order: on SIGTERM, and when the host is gone. SIGINT is not for a plugin: a terminal sends it to
 // the whole group, and the host decides. SIGPIPE is what a log line gets once the host is gone, and must not cut the tidying short.
-func (s *server) endWithHost(ctx context.Context) {
-	signal.Ignore(os.Interrupt, syscall.SIGPIPE)
-	terms := make(chan os.Signal, 1)
-	signal.Notify(terms, syscall.SIGTERM)
+func (s *server) endWithHost(ctx context.Context, terms <-chan os.Signal, parent int) {
 	gone := make(chan string, 1)
-	go func() { gone <- lifeline(ctx) }()
+	go func() { gone <- lifeline(ctx, parent) }()
 
 	var reason string
 	wait := orphanDrain
