@@ -2,6 +2,8 @@ package syncer
 
 import (
 	"bytes"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
 )
 
 func mustCodec(t *testing.T) *chunkCodec {
@@ -88,5 +91,31 @@ func TestAFileWhoseProbeDidNotPayIsStoredAsItIs(t *testing.T) {
 	c.reset()
 	if got, _, _ := c.encode(0, text); got != repository.Zstd {
 		t.Errorf("after a reset: %s: file 0 of another plan is another file", got)
+	}
+}
+
+func TestALargeCommitTravelsThroughTheSpoolAndASmallOneInline(t *testing.T) {
+	spool, err := OpenSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spool.Close()
+	k := &packer{spool: spool}
+	for _, size := range []int{sdk.MaxInline, sdk.MaxInline + 1} {
+		text := []byte(incompressible(3, size))
+		body, done, err := k.body(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, _ := body.File(); (f != nil) != (size > sdk.MaxInline) {
+			t.Errorf("%d bytes: in a file: %t", size, f != nil)
+		}
+		if got, err := io.ReadAll(body.Reader()); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		done()
+	}
+	if entries, err := os.ReadDir(spool.Dir()); err != nil || len(entries) != 1 { // its mark
+		t.Errorf("%d entries are left in the spool, %v", len(entries), err)
 	}
 }
