@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/uuid"
 )
 
-// Collect removes all but the newest keep checkpoints (at least 1) and the pinned ones, and returns the ids removed. Metadata that
-// cannot be read aborts it before anything is removed. A crash at any moment leaves whole checkpoints and what the next OpenDir
-// sweeps away.
-func (s *Store) Collect(keep int) ([]uuid.UUID, error) {
+// Collect removes all but the newest keep checkpoints (at least 1), the pinned ones and those to spare, and returns the ids removed.
+// Metadata that cannot be read aborts it before anything is removed. A crash at any moment leaves whole checkpoints and what the next
+// OpenDir sweeps away.
+func (s *Store) Collect(keep int, spare ...uuid.UUID) ([]uuid.UUID, error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("collect checkpoints: keep is %d, at least 1 must stay", keep)
 	}
-	gone, err := s.unpublish(keep)
+	gone, err := s.unpublish(keep, spare)
 	for _, id := range gone {
 		// Outside the lock: 100,000 files take seconds, and the directory is no checkpoint any more.
 		err = errors.Join(err, os.RemoveAll(s.dir(removing, id)))
@@ -30,14 +31,14 @@ func (s *Store) Collect(keep int) ([]uuid.UUID, error) {
 
 // unpublish chooses the victims and takes their names from them, in one step with respect to Pin. The renames are durable before
 // it returns, so that no file of a checkpoint disappears while its directory still bears the name of one.
-func (s *Store) unpublish(keep int) ([]uuid.UUID, error) {
+func (s *Store) unpublish(keep int, spare []uuid.UUID) ([]uuid.UUID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, err := s.list(neverStopped)
 	if err != nil {
 		return nil, err
 	}
-	victims := s.victims(all, keep)
+	victims := s.victims(all, keep, spare)
 	if len(victims) == 0 {
 		return nil, nil
 	}
@@ -58,10 +59,10 @@ func (s *Store) unpublish(keep int) ([]uuid.UUID, error) {
 	return victims, nil
 }
 
-func (s *Store) victims(all []Manifest, keep int) []uuid.UUID {
+func (s *Store) victims(all []Manifest, keep int, spare []uuid.UUID) []uuid.UUID {
 	var ids []uuid.UUID
 	for _, m := range all[:max(0, len(all)-keep)] {
-		if s.pins[m.ID] == 0 {
+		if s.pins[m.ID] == 0 && !slices.Contains(spare, m.ID) {
 			ids = append(ids, m.ID)
 		}
 	}

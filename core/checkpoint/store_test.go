@@ -210,6 +210,23 @@ func TestCollectKeepsTheNewestAndAtLeastOne(t *testing.T) {
 	}
 }
 
+func TestCollectSparesWhatItIsToldTo(t *testing.T) {
+	s := open(t, t.TempDir()).Checkpoints()
+	known := publish(t, s, 1, map[string]string{"a": "1"})
+	for step := uint64(2); step <= 4; step++ {
+		publish(t, s, step, map[string]string{"a": "1"})
+	}
+	if gone, err := s.Collect(1, known.ID); err != nil || len(gone) != 2 {
+		t.Errorf("removed %v, %v", gone, err)
+	}
+	if got := steps(list(t, s)); !slices.Equal(got, []uint64{1, 4}) {
+		t.Errorf("%v stay", got)
+	}
+	if gone, err := s.Collect(1); err != nil || !slices.Equal(gone, []uuid.UUID{known.ID}) {
+		t.Errorf("removed %v, %v once nobody asks to spare it", gone, err)
+	}
+}
+
 func TestAPushNeverLosesItsFilesToCollection(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	publish(t, s, 0, map[string]string{"a": "0"})

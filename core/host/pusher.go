@@ -16,13 +16,17 @@ import (
 type pusher struct {
 	name   string
 	worker *syncer.Worker
+	pin    func(uuid.UUID) (release func(), err error)
 }
 
 // Name is the target's.
 func (p pusher) Name() string { return p.name }
 
-// Push runs one job.
+// Push runs one job. It pins first of all: the worker writes to disk before it does.
 func (p pusher) Push(ctx context.Context, job circuit.PushJob) error {
+	if release, err := p.pin(job.Checkpoint); err == nil {
+		defer release()
+	} // otherwise the worker meets the same error, and keeps a record of it
 	return p.worker.Push(ctx, syncer.Job{Checkpoint: job.Checkpoint, Trigger: syncer.Trigger(job.Trigger)})
 }
 
@@ -39,22 +43,23 @@ func (p pusher) State() circuit.PushState {
 	return state
 }
 
-// checkpointer writes a circuit's snapshots into the pipeline's store.
+// checkpointer writes a circuit's snapshots into the pipeline's store. The loop makes one call at a time.
 type checkpointer struct {
 	p           *pipeline
 	incarnation uuid.UUID
 	identity    circuit.Identity
 	history     checkpoint.History
+	known       uuid.UUID // the newest that the loop knows of while Write runs; it may begin a push of it at any moment
 }
 
 // Write publishes one checkpoint and removes those that are no longer kept. A removal that fails is logged: the new checkpoint stands.
-func (c checkpointer) Write(ctx context.Context, s circuit.Snapshot) (trigger.Checkpoint, error) {
+func (c *checkpointer) Write(ctx context.Context, s circuit.Snapshot) (trigger.Checkpoint, error) {
 	store := c.p.dir.Checkpoints()
 	draft, err := store.Begin()
 	if err != nil {
 		return trigger.Checkpoint{}, fmt.Errorf("begin checkpoint: %w", err)
 	}
-	defer draft.Close()
+	defer func() { _ = draft.Close() }() // of a failed attempt; what it leaves is swept at the next start
 	if err := s.Write(ctx, draft.Dir()); err != nil {
 		return trigger.Checkpoint{}, fmt.Errorf("write checkpoint %s: %w", draft.ID(), err)
 	}
@@ -66,9 +71,10 @@ func (c checkpointer) Write(ctx context.Context, s circuit.Snapshot) (trigger.Ch
 	if err != nil {
 		return trigger.Checkpoint{}, fmt.Errorf("publish checkpoint %s: %w", draft.ID(), err)
 	}
-	if _, err := store.Collect(c.p.cfg.Checkpoint.Keep); err != nil {
+	if _, err := store.Collect(c.p.cfg.Checkpoint.Keep, c.known); err != nil {
 		c.p.log.Error("old checkpoints not removed", "error", err)
 	}
+	c.known = manifest.ID
 	return trigger.Checkpoint{ID: manifest.ID, Step: manifest.Step, At: now}, nil
 }
 

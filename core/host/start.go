@@ -76,12 +76,12 @@ func (p *pipeline) loopConfig(r *run, newest trigger.Checkpoint) circuit.Config 
 	if p.dir == nil {
 		return cfg
 	}
-	cfg.Checkpointer = checkpointer{p: p, incarnation: r.id, identity: r.circuit.Identity(), history: p.record.History}
+	cfg.Checkpointer = &checkpointer{p: p, incarnation: r.id, identity: r.circuit.Identity(), history: p.record.History, known: newest.ID}
 	cfg.Pin, cfg.SaveSync = p.pin, p.saveSummary
 	blocks, _ := p.cfg.Backend.Sync() // the file backend always can
 	var statuses []syncer.Status
 	for i, w := range p.workers {
-		cfg.Targets = append(cfg.Targets, circuit.Target{Pusher: pusher{blocks[i].Target, w}, PushOnShutdown: blocks[i].PushOnShutdown})
+		cfg.Targets = append(cfg.Targets, circuit.Target{Pusher: pusher{blocks[i].Target, w, p.pin}, PushOnShutdown: blocks[i].PushOnShutdown})
 		statuses = append(statuses, w.Status())
 	}
 	cfg.LastSync = lastSync(p.summary, blocks, statuses)
