@@ -94,6 +94,6 @@ func (s *server) endWithHost(ctx context.Context, terms <-chan os.Signal, parent
 	case reason = <-gone:
 	}
 	running := s.drain(ctx, wait)
-	s.log.Info("plugin ends", "reason", reason, "calls_given_up", running)
+	s.log.Debug("plugin ends", "reason", reason, "calls_given_up", running)
 	os.Exit(0)
 }

@@ -48,7 +48,8 @@ func putKeys(ctx context.Context, e *Env) error {
 	}
 	deepest := sdk.MaxKey - len(e.key(""))
 	names = append(names, "deep/"+strings.Repeat("d/", (deepest-5-1)/2)+"e")
-	names = append(names, strings.Repeat(long+"/", (deepest-1)/(sdk.MaxSegment+1))+strings.Repeat("y", (deepest-1)%(sdk.MaxSegment+1)+1))
+	folder := strings.Repeat("w", sdk.MaxSegment) // not long itself: no key is another's folder
+	names = append(names, strings.Repeat(folder+"/", (deepest-1)/(sdk.MaxSegment+1))+strings.Repeat("y", (deepest-1)%(sdk.MaxSegment+1)+1))
 	if err := e.putAll(ctx, names...); err != nil {
 		return err
 	}
