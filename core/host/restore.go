@@ -172,6 +172,7 @@ func (p *pipeline) swapState(staged string, damaged bool) error {
 	if err := os.Rename(live, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	p.host.hook("start.swapping")
 	if err := os.Rename(staged, live); err != nil {
 		return err
 	}

@@ -130,7 +130,14 @@ func (p *pipeline) prepare(ctx context.Context, r *run, c circuit.Circuit) (prep
 		return prepared{}, err
 	}
 	newest, err := p.newest(ctx)
-	return prepared{newest: newest, exact: choice.Kind != syncer.KeepLive || facts.Live.Exact}, err
+	if err != nil {
+		return prepared{}, err
+	}
+	live, err := c.Inspect(ctx, p.stateDir())
+	if err != nil {
+		return prepared{}, fmt.Errorf("inspect the state to open: %w", err)
+	}
+	return prepared{newest: newest, exact: live.Exact || !live.Exists}, nil
 }
 
 // chose notes what the run starts from, for people.
