@@ -108,7 +108,7 @@ func (d folder) Put(_ context.Context, req sdk.PutRequest) (sdk.PutResult, error
 		return sdk.PutResult{}, err
 	}
 	temp := filepath.Join(filepath.Dir(final), "~"+rand.Text())
-	defer os.Remove(temp) //nolint:errcheck // a rename has taken it away
+	defer os.Remove(temp) // a rename has taken it away
 	if err := write(temp, req.Body.Reader()); err != nil {
 		return sdk.PutResult{}, err
 	}

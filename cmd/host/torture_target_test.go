@@ -15,6 +15,7 @@ import (
 // TestTortureAFailingTarget runs against a target of whose calls 30% fail: half of them never happen, of the others only the reply is lost.
 // Every fourth host begins on an empty data folder, so restores have to get through too.
 func TestTortureAFailingTarget(t *testing.T) {
+	t.Parallel()
 	const hosts = 12
 	plugins := buildPlugins(t)
 	chance := draw(t)
@@ -71,6 +72,7 @@ func succeeded(w *world) (n int) {
 
 // TestTortureAFullTarget fills a small tmpfs with pushes until it is full, makes room, and goes on.
 func TestTortureAFullTarget(t *testing.T) {
+	t.Parallel()
 	plugins := buildPlugins(t)
 	s := settings{file: 10_000, http: 10_000, payload: 400} // about 8 MB that do not compress well
 	want := undisturbed(t, plugins, s)
