@@ -95,9 +95,10 @@ func (w *world) tell(format string, args ...any) {
 	w.story = append(w.story, fmt.Sprintf(format, args...))
 }
 
-// step lets one thing happen; false when nothing can any more.
+// step lets one thing happen; false when nothing can any more. When it returns, everybody waits again.
 func (w *world) step() bool {
 	synctest.Wait()
+	defer synctest.Wait()
 	calls := w.sweepAbandoned()
 	if w.changed {
 		w.changed = false
