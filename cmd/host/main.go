@@ -13,7 +13,7 @@ import (
 )
 
 // version is set by the build: -ldflags "-X main.version=1.2.3".
-var version = "0.1.0-dev" //nolint:gochecknoglobals // the linker can set nothing else
+var version = "0.1.0-dev"
 
 func main() { os.Exit(mainWith(nil)) }
 

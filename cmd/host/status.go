@@ -67,10 +67,9 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	if t.Plugin != nil && t.Plugin.State != "ready" {
 		fmt.Fprintf(w, ", plugin %s %s", t.Plugin.Name, t.Plugin.State)
 	}
-	switch {
-	case t.Committed == nil:
+	if t.Committed == nil {
 		fmt.Fprint(w, ", nothing committed yet: a loss of this machine would take everything")
-	default:
+	} else {
 		fmt.Fprintf(w, ", holds %s, step %d, since %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
 	}
 	if t.NextPush != nil && t.NextPush.After(now) {
