@@ -72,7 +72,12 @@ func (c *Circuit) openLive(flags int32) (*conn, error) {
 	return conn, nil
 }
 
+// lockWait is how long, in milliseconds, a connection waits for a lock. There is one writer; but a reader that meets the writer in the middle of
+// an update of the WAL's index takes the write lock for a moment to look again.
+const lockWait = 5000
+
 func (c *Circuit) prepareLive(conn *conn, flags int32) error {
+	conn.waitForLocks(lockWait)
 	if !c.faults.autocheckpoint || flags != openCreate {
 		row, err := conn.integers("PRAGMA wal_autocheckpoint = 0")
 		if err != nil {

@@ -189,7 +189,9 @@ func (c *Circuit) truncateRest() error {
 	w.rest = false
 	w.openGate()
 	w.epoch++
+	c.writer.waitForLocks(0) // for a reader the loop does not wait
 	row, err := checkpointWAL(c.writer, "TRUNCATE")
+	c.writer.waitForLocks(lockWait)
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,9 @@ func (c *conn) interrupt() {
 	tls.Close()
 }
 
+// waitForLocks makes the connection wait up to ms milliseconds for a lock before it answers busy; 0 = not at all.
+func (c *conn) waitForLocks(ms int32) { sqlite3.Xsqlite3_busy_timeout(c.tls, c.db, ms) }
+
 // autocommit says that no transaction is open.
 func (c *conn) autocommit() bool { return sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) != 0 }
 
