@@ -27,7 +27,7 @@ type faultyConfig struct {
 	Path    string `cairn:"path,required" doc:"the folder that holds the objects"`
 	Percent int64  `cairn:"percent" default:"0" doc:"of a hundred calls so many fail: half of them are never made, of the others only the reply is lost"`
 	Seed    int64  `cairn:"seed" default:"1" doc:"the draw of the faults"`
-	Calls   string `cairn:"calls" default:"" doc:"file that gets a line for each call"`
+	Calls   string `cairn:"calls" default:"" doc:"file that gets a line for each call and one for each fault"`
 }
 
 // playFaulty is the plugin's main.
@@ -60,40 +60,45 @@ type dice struct {
 	rand  *mathrand.Rand
 }
 
-func (d *dice) hits(percent int64) bool {
+// fault draws one, and notes it.
+func (d *dice) fault(percent int64, call sdktest.Call) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.rand.Int64N(10_000) < 100*percent
+	if d.rand.Int64N(100) >= percent {
+		return false
+	}
+	fmt.Fprintln(d.calls, "fault:", call.Op, call.Key)
+	return true
 }
 
 // before fails half of the calls that shall fail, and notes every call.
 func (d *dice) before(_ context.Context, call sdktest.Call) error {
 	d.mu.Lock()
-	fmt.Fprintln(d.calls, call.Op, call.Key)
+	fmt.Fprintln(d.calls, "call:", call.Op, call.Key)
 	d.mu.Unlock()
-	if d.hits(d.percent / 2) {
+	if d.fault(d.percent/2, call) {
 		return &sdk.Error{Code: sdk.Unavailable, Op: call.Op, Key: call.Key, Err: errors.New("planted: the call is not made")}
 	}
 	return nil
 }
 
-// after loses replies; the chance is a little higher, for it counts among the calls that were made.
+// after loses replies; the chance is a little higher, for it counts among the calls that were made. The reply of a Get is its body.
 func (d *dice) after(_ context.Context, call sdktest.Call, err error) error {
-	if err == nil && d.hits(d.percent*100/(200-d.percent)) {
+	if err == nil && call.Op != "get" && d.fault(d.percent*100/(200-d.percent), call) {
 		return &sdk.Error{Code: sdk.Throttled, Op: call.Op, Key: call.Key, Err: errors.New("planted: the reply is lost")}
 	}
 	return err
 }
 
-// body breaks some of the bodies off that a Get yields.
-func (d *dice) body(_ sdktest.Call, body io.ReadCloser) io.ReadCloser {
-	if !d.hits(d.percent / 6) {
+// body breaks off what a Get yields.
+func (d *dice) body(call sdktest.Call, body io.ReadCloser) io.ReadCloser {
+	if !d.fault(d.percent*100/(200-d.percent), call) {
 		return body
 	}
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(body, 100), body}
+	}{io.LimitReader(body, 10), body}
 }
 
 // folder is a store of objects as files: enough to be shared by processes and looked into from outside.
