@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -46,6 +47,7 @@ type Reader struct {
 	pipeline     uuid.UUID
 	pipelineName string
 	log          hclog.Logger
+	decode       func(n uint64, stored []byte) (*repository.Commit, error) // repository.DecodeCommit, but in the model test
 }
 
 // NewReader makes a reader. It makes no call to the store.
@@ -71,6 +73,7 @@ func NewReader(cfg ReaderConfig) (*Reader, error) {
 	return &Reader{
 		remote: remote{calls: calls, store: cfg.Store, prefix: cfg.Prefix}, store: cfg.Store,
 		pipeline: cfg.Pipeline, pipelineName: cfg.PipelineName, log: cfg.Log.With("target", cfg.Target),
+		decode: repository.DecodeCommit,
 	}, nil
 }
 
@@ -230,7 +233,7 @@ func (r *Reader) commit(ctx context.Context, n uint64) (known, error) {
 	if err != nil {
 		return known{}, err
 	}
-	c, err := repository.DecodeCommit(n, data)
+	c, err := r.decode(n, data)
 	if err != nil {
 		return known{}, r.named(err)
 	}
@@ -258,31 +261,42 @@ func (r *Reader) readGC(ctx context.Context) (repository.GC, error) {
 	return g, nil
 }
 
-// neverCommitted asks that a repository without a checkpoint looks like one that never had any: only seals, none missing, nothing
-// retired, no packs. Anything else has lost its commits, and must not be taken for empty.
+// neverCommitted asks that a repository without a checkpoint looks like one that never had any. Anything else has lost its commits, and
+// must not be taken for empty; unless the commits are other ones by now, for then a writer has moved on since they were listed.
 func (r *Reader) neverCommitted(ctx context.Context, numbers []uint64, gc repository.GC) error {
+	trace, err := r.traceOfCommits(ctx, numbers, gc)
+	if err != nil || trace == "" {
+		return err
+	}
+	now, err := r.numbers(ctx, repository.CommitPrefix(r.prefix), repository.ParseCommitKey)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Equal(now, numbers):
+		return fmt.Errorf("the first commit has come: %w", errMoved)
+	}
+	return r.corrupt("there is no checkpoint commit, yet %s", trace)
+}
+
+// traceOfCommits is what tells that there were commits that are not there now; "" when nothing does: only seals, none missing, nothing
+// retired, no packs.
+func (r *Reader) traceOfCommits(ctx context.Context, numbers []uint64, gc repository.GC) (string, error) {
 	for i, n := range numbers {
 		if n != uint64(i)+1 {
-			return r.corrupt("there is no checkpoint commit, and commit %d is missing", i+1)
+			return fmt.Sprintf("commit %d is missing", i+1), nil
 		}
 	}
 	if gc.Number != 0 {
-		return r.corrupt("there is no checkpoint commit, yet gc %d retired some", gc.Number)
+		return fmt.Sprintf("gc %d retired some", gc.Number), nil
 	}
 	if len(numbers) > 0 {
-		return nil // a push may be uploading its first packs
+		return "", nil // a push may be uploading its first packs
 	}
 	pack, err := r.anyBelow(ctx, repository.PackPrefix(r.prefix))
-	if err == nil && pack != "" {
-		numbers, err = r.numbers(ctx, repository.CommitPrefix(r.prefix), repository.ParseCommitKey)
-		if err == nil && len(numbers) > 0 {
-			return fmt.Errorf("the first commit has come: %w", errMoved)
-		}
-		if err == nil {
-			return r.corrupt("there is no commit, yet pack %q exists", pack)
-		}
+	if err != nil || pack == "" {
+		return "", err
 	}
-	return err
+	return fmt.Sprintf("pack %q exists", pack), nil
 }
 
 // corrupt says what is wrong with the repository.

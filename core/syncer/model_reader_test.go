@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
@@ -44,34 +45,15 @@ func (r *reader) run(ctx context.Context, w *world) {
 	}
 }
 
-// newestFor reads the newest commit as DESIGN section 7 tells readers to: the commit's body first, then gc.
+// newestFor asks a Reader, each call of which is tried once.
 func newestFor(ctx context.Context, t sdk.Target, codec commitCodec) (*repository.Commit, error) {
-	numbers, err := numbersOf(ctx, t, repository.CommitPrefix(modelPrefix), repository.ParseCommitKey)
+	r, err := NewReader(ReaderConfig{Target: "t", Prefix: modelPrefix, Store: Direct(t), RetryBudget: time.Nanosecond, Now: time.Now})
 	if err != nil {
 		return nil, err
 	}
-	for i := len(numbers) - 1; i >= 0; i-- {
-		data, err := readObject(ctx, t, repository.CommitKey(modelPrefix, numbers[i]), repository.MaxCommit)
-		if err != nil {
-			return nil, err
-		}
-		c, err := codec.decode(numbers[i], data)
-		if err != nil || c.Kind != repository.KindCheckpoint {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		gc, err := highestGC(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if !gc.Visible(c.Number) {
-			return nil, errors.New("retired meanwhile")
-		}
-		return c, nil
-	}
-	return nil, nil
+	r.decode = codec.decode
+	head, err := r.Discover(ctx)
+	return head.Commit, err
 }
 
 func (c *checker) reported() (marks []string) {
