@@ -154,7 +154,8 @@ func TestABatchReachesTheCircuitWithItsPosition(t *testing.T) {
 	}
 }
 
-func TestWhenOnlyTheWaitTimesOutTheAnswerIs202WithTheStep(t *testing.T) {
+// Any other answer would make a client send the batch again.
+func TestABatchWhoseWaitDoesNotEndWellIsAnswered202WithTheStep(t *testing.T) {
 	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for _, row := range []struct {
 		wait   func(context.Context) error
@@ -163,7 +164,7 @@ func TestWhenOnlyTheWaitTimesOutTheAnswerIs202WithTheStep(t *testing.T) {
 	}{
 		{func(context.Context) error { return nil }, 200, "commit"},
 		{never, 202, ""},
-		{func(context.Context) error { return errors.New("stopped") }, 500, ""},
+		{func(context.Context) error { return errors.New("stopped") }, 202, ""},
 	} {
 		p := &fakePipeline{result: circuit.IngestResult{Step: 9}, wait: row.wait}
 		status, _, text := call(t, p, "POST", "/v0/pipelines/p/ingress/in?wait=commit&timeout=10ms", "{}")
@@ -172,6 +173,23 @@ func TestWhenOnlyTheWaitTimesOutTheAnswerIs202WithTheStep(t *testing.T) {
 		}
 		if status < 300 && decode[client.Ingested](t, text).Step != 9 {
 			t.Errorf("no step in %s", text)
+		}
+	}
+}
+
+func TestAWaitThatCanNeverEndIsRefusedBeforeTheBatchIsApplied(t *testing.T) {
+	for _, row := range []struct {
+		storage client.StorageView
+		wait    string
+	}{
+		{client.StorageView{Type: "memory"}, "checkpoint"},
+		{client.StorageView{Type: "memory"}, "commit"},
+		{client.StorageView{Type: "file"}, "commit"},
+	} {
+		p := &fakePipeline{storage: &row.storage}
+		status, _, text := call(t, p, "POST", "/v0/pipelines/p/ingress/in?wait="+row.wait, "{}")
+		if status != 400 || decode[Error](t, text).Code != client.CodeNoSync || len(p.asked) != 0 {
+			t.Errorf("%+v: %d %s, asked %v", row, status, text, p.asked)
 		}
 	}
 }

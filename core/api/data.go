@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -72,6 +71,9 @@ func (r *routes) ingest(ctx context.Context, in *ingressInput) (*ingressOutput, 
 	if err != nil || timeout <= 0 || timeout > maxWait {
 		return nil, Errorf(http.StatusBadRequest, client.CodeBadRequest, "timeout %q: give a duration of at most %s, such as 30s", in.Timeout, maxWait)
 	}
+	if err := canWait(p, in.Wait); err != nil {
+		return nil, err
+	}
 	got, err := p.Ingest(ctx, in.Input, circuit.Batch{Source: in.Source, Seq: in.Seq, Body: bytes.NewReader(in.RawBody)})
 	if err != nil {
 		return nil, asError(err)
@@ -82,15 +84,25 @@ func (r *routes) ingest(ctx context.Context, in *ingressInput) (*ingressOutput, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	switch err := waiter(p, in.Wait)(ctx, got.Step); {
-	case err == nil:
-		out.Body.Waited = in.Wait
-	case errors.Is(err, context.DeadlineExceeded):
-		out.Status = http.StatusAccepted // the batch is applied; only the wait has run out
-	default:
-		return nil, asError(err)
+	if waiter(p, in.Wait)(ctx, got.Step) != nil {
+		out.Status = http.StatusAccepted // the batch is applied, and must not be sent again; only the wait has run out or was cut off
+		return out, nil
 	}
+	out.Body.Waited = in.Wait
 	return out, nil
+}
+
+// canWait refuses a wait that cannot end well, before the batch is applied.
+func canWait(p Pipeline, wait string) error {
+	if wait == "" {
+		return nil
+	}
+	storage := p.View().Storage
+	if storage.Type == "memory" || wait == "commit" && len(storage.Sync) == 0 {
+		return Errorf(http.StatusBadRequest, client.CodeNoSync, "wait=%s: pipeline %q has storage %q and %d sync blocks, so no %s can ever cover the batch; leave it out",
+			wait, p.Name(), storage.Type, len(storage.Sync), wait)
+	}
+	return nil
 }
 
 func waiter(p Pipeline, what string) func(context.Context, uint64) error {

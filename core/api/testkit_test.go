@@ -26,13 +26,19 @@ type fakePipeline struct {
 	result circuit.IngestResult
 	rows   Rows
 	wait   func(context.Context) error
+
+	storage *client.StorageView // nil = a file with one sync block
 }
 
 func (f *fakePipeline) note(what string) error { f.asked = append(f.asked, what); return f.err }
 
 func (f *fakePipeline) Name() string { return "p" }
 func (f *fakePipeline) View() client.PipelineView {
-	return client.PipelineView{Name: "p", State: "running"}
+	storage := client.StorageView{Type: "file", Sync: make([]client.SyncView, 1)}
+	if f.storage != nil {
+		storage = *f.storage
+	}
+	return client.PipelineView{Name: "p", State: "running", Storage: storage}
 }
 func (f *fakePipeline) Stats() client.Stats            { return client.Stats{Step: 7} }
 func (f *fakePipeline) Start(context.Context) error    { return f.note("start") }

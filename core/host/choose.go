@@ -137,18 +137,26 @@ func (h *Host) troubles(blocks []config.Sync, readers map[string]*syncer.Reader)
 
 // trouble tells why a target does not answer: its process, or the store behind it. "" = nothing is known to be wrong.
 func (h *Host) trouble(target string, reader *syncer.Reader) string {
-	why, next := reader.Trouble()
-	if s := h.targets[target].plugin.Status(); s.State != pluginhost.StateReady {
-		text := fmt.Sprintf("target %q: plugin %s is %s", target, s.Plugin, s.State)
-		if s.LastExit.Reason != "" {
-			text += ": " + s.LastExit.Reason
-		}
-		return text
+	if why := h.down(target); why != "" {
+		return why
 	}
+	why, next := reader.Trouble()
 	if why != "" {
 		why += fmt.Sprintf("; asked again at %s", next.UTC().Format(time.TimeOnly))
 	}
 	return why
+}
+
+// down tells why a target has no process that serves it. "" = it has one, or its first is just starting.
+func (h *Host) down(target string) string {
+	s := h.targets[target].plugin.Status()
+	switch {
+	case s.State == pluginhost.StateReady || s.State == pluginhost.StateStarting:
+		return ""
+	case s.LastExit.Reason == "":
+		return fmt.Sprintf("target %q: plugin %s is %s", target, s.Plugin, s.State)
+	}
+	return fmt.Sprintf("target %q: plugin %s is %s: %s", target, s.Plugin, s.State, s.LastExit.Reason)
 }
 
 // reader reads the repository of a sync block, which must be this pipeline's once that has an identity. budget is how long one call is

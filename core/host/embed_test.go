@@ -124,6 +124,9 @@ func TestMemoryStorageRunsAndKeepsNothing(t *testing.T) {
 	if status.Success != nil || status.Failure == nil || status.Failure.Sequence != 1 || status.Failure.FailedAt.IsZero() {
 		t.Errorf("got %+v", status)
 	}
+	_, err = first.Ingest(t.Context(), "p", "rows", "", 0, "checkpoint", rows(4, 5))
+	equal(t, "code of a batch that would wait for ever", code(err), client.CodeNoSync)
+	equal(t, "rows afterwards", strings.Count(first.rows(), "\n"), 4)
 	_, err = first.SyncCheckpoint(t.Context(), "p", false)
 	equal(t, "code of a sync", code(err), client.CodeNoSync)
 	_, err = first.RemoteCheckpoints(t.Context(), "p", "")
@@ -145,6 +148,9 @@ func TestAPluginThatIsMissingLeavesTheHostRunning(t *testing.T) {
 	h.checkpoint()
 	h.until("the target is shown as degraded", func() bool { return h.view("p").Targets[0].Plugin.State == "degraded" })
 	contains(t, h.view("p").Targets[0].Plugin.LastExit, missing)
+	_, err := h.RemoteCheckpoints(t.Context(), "p", "") // at once, not when a budget is spent
+	equal(t, "code of a remote list", code(err), client.CodeTarget)
+	contains(t, err.Error(), missing)
 
 	other := w.start(conf{data: "elsewhere", from: "latest", more: "plugin \"file\" {\n path = \"" + missing + "\"\n}\n"})
 	other.until("a start that needs it says so", func() bool { return strings.Contains(other.view("p").Doing, missing) })

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,6 +89,11 @@ func New(cfg *config.Config, opts Options) (*Host, error) {
 }
 
 func (h *Host) build() (err error) {
+	for _, name := range h.opts.Exclude {
+		if !slices.ContainsFunc(h.cfg.Targets, func(t config.Target) bool { return t.Name == name }) {
+			return fmt.Errorf("exclude target %q: %w", name, ErrUnknown)
+		}
+	}
 	if err := os.MkdirAll(h.cfg.Host.DataDir, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
@@ -147,6 +153,9 @@ func (h *Host) Run(ctx context.Context) error {
 		return err
 	}
 	defer h.leave()
+	if ctx.Err() != nil {
+		return h.release()
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", h.cfg.Host.Listen)
 	if err != nil {
 		err = fmt.Errorf("listen for the API: %w; end whatever uses the address, or set another host.listen", err)

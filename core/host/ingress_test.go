@@ -2,11 +2,14 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/cairnsync/cairn/core/api"
 	"github.com/cairnsync/cairn/core/sqlcircuit"
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -101,6 +104,33 @@ func TestABatchThatCannotBeTakenSaysWhenOrHowToSendIt(t *testing.T) {
 	equal(t, "rows", h.rows(), "")
 	must(t, h.Stop(t.Context(), "p", true))
 	refused("stopping or stopped", ingress, "{}", http.StatusServiceUnavailable, client.CodeNotRunning, true)
+}
+
+func TestEachRefusalOfTheCircuitHasItsStatus(t *testing.T) {
+	for _, row := range []struct {
+		refusal error
+		status  int
+		again   bool
+	}{
+		{sqlcircuit.ErrUnknownInput, 404, false},
+		{sqlcircuit.ErrTooLarge, 413, false},
+		{sqlcircuit.ErrFull, 429, true},
+		{sqlcircuit.ErrBadFormat, 400, false},
+		{sqlcircuit.ErrBadQuery, 400, false},
+		{sqlcircuit.ErrQueryTime, 504, false},
+		{sqlcircuit.ErrNotRunning, 503, true},
+		{sqlcircuit.ErrInputStopped, 503, true},
+	} {
+		var answered *api.Error
+		if !errors.As((&pipeline{}).dataError(fmt.Errorf("somewhere: %w", row.refusal)), &answered) {
+			t.Errorf("%v has no status", row.refusal)
+			continue
+		}
+		equal(t, row.refusal.Error(), answered.GetStatus(), row.status)
+		equal(t, row.refusal.Error()+": Retry-After", answered.GetHeaders().Get("Retry-After") != "", row.again)
+	}
+	unknown := errors.New("disk full")
+	equal(t, "any other error", (&pipeline{}).dataError(unknown), unknown)
 }
 
 func TestAnswersHaveTheirShapeBeforeAnythingHasHappened(t *testing.T) {

@@ -72,6 +72,20 @@ func TestTheOlderOfTwoHostsOnOneRepositoryIsFenced(t *testing.T) {
 	newer.insert(9, 10)
 	newer.checkpoint()
 	newer.push()
+
+	// A restart claims nothing over the other's commits: the older host is held, until an operator decides for its state.
+	older.stop()
+	again := w.start(conf{}).up()
+	if _, err := again.SyncCheckpoint(t.Context(), "p", true); err == nil || !strings.Contains(err.Error(), "held") {
+		t.Fatalf("after a restart: %v", err)
+	}
+	must(t, again.Adopt(t.Context(), "p", "t"))
+	equal(t, "pushed after adopt", again.push(), mine)
+	newer.insert(10, 11)
+	newer.checkpoint()
+	if _, err := newer.SyncCheckpoint(t.Context(), "p", true); err == nil || !strings.Contains(err.Error(), "fenced") {
+		t.Fatalf("now the other is fenced: %v", err)
+	}
 }
 
 func TestTwoPipelinesDoNotDisturbEachOther(t *testing.T) {
@@ -115,6 +129,7 @@ func TestAChangedSchemaRefusesToStartAndSaysWhatToDo(t *testing.T) {
 	local.stop()
 	remote := w.start(conf{data: "elsewhere", schema: changed, from: "latest"})
 	contains(t, remote.failed(), "another schema", "restore with the configuration it was taken from")
+	mustBeAbsent(t, w.path("elsewhere", "p", "pipeline.json")) // refused before anything was touched or pulled
 	remote.stop()
 
 	unchanged := w.start(conf{}).up()

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -28,6 +29,9 @@ func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]clie
 	}
 	merged := &merger{}
 	for _, block := range blocks {
+		if why := p.host.down(block.Target); why != "" {
+			return nil, targetError(errors.New(why))
+		}
 		reader, err := p.reader(block, patience)
 		if err != nil {
 			return nil, err

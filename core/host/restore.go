@@ -52,6 +52,12 @@ func (p *pipeline) take(ctx context.Context, r *run, c circuit.Circuit, choice s
 	if choice.Kind == syncer.KeepLive {
 		return nil
 	}
+	if commit := found.commits[choice.Target]; choice.Kind == syncer.FromTarget {
+		of := commit.Checkpoint.Identity
+		if err := sameCircuit(c.Identity(), choice.Checkpoint, circuit.Identity{Kind: of.Kind, Fingerprint: of.Fingerprint}); err != nil {
+			return err
+		}
+	}
 	if err := p.keepIdentity(found.owner); err != nil {
 		return err
 	}
@@ -110,7 +116,7 @@ func (p *pipeline) takeCheckpoint(ctx context.Context, c circuit.Circuit, choice
 	}
 	defer pinned.Release()
 	m := pinned.Manifest()
-	if err := sameCircuit(c.Identity(), m); err != nil {
+	if err := sameCircuit(c.Identity(), m.ID, circuit.Identity{Kind: m.Kind, Fingerprint: m.Fingerprint}); err != nil {
 		return err
 	}
 	if choice.Kind == syncer.FromLocal {
@@ -134,12 +140,12 @@ func (p *pipeline) takeCheckpoint(ctx context.Context, c circuit.Circuit, choice
 }
 
 // sameCircuit refuses a checkpoint of another circuit before anything is touched.
-func sameCircuit(now circuit.Identity, m checkpoint.Manifest) error {
+func sameCircuit(now circuit.Identity, checkpoint uuid.UUID, then circuit.Identity) error {
 	switch {
-	case m.Kind != now.Kind:
-		return fmt.Errorf("checkpoint %s belongs to a circuit of kind %q, this one is %q: use the circuit it was taken from", m.ID, m.Kind, now.Kind)
-	case m.Fingerprint != now.Fingerprint:
-		return fmt.Errorf("checkpoint %s belongs to another schema or to other inputs than this circuit has: restore with the configuration it was taken from, or use another storage path and prefix to start anew", m.ID)
+	case then.Kind != now.Kind:
+		return fmt.Errorf("checkpoint %s belongs to a circuit of kind %q, this one is %q: use the circuit it was taken from", checkpoint, then.Kind, now.Kind)
+	case then.Fingerprint != now.Fingerprint:
+		return fmt.Errorf("checkpoint %s belongs to another schema or to other inputs than this circuit has: restore with the configuration it was taken from, or use another storage path and prefix to start anew", checkpoint)
 	}
 	return nil
 }

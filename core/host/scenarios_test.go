@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -139,6 +140,24 @@ func TestATargetThatRefusesToBeReadStopsTheStart(t *testing.T) {
 			mustBeAbsent(t, w.path("elsewhere", "p", "state"))
 			mustBeAbsent(t, w.path("elsewhere", "p", "pipeline.json"))
 		})
+	}
+}
+
+// The way on from there is the operator's, who knows what the other targets hold.
+func TestATargetThatIsExcludedIsNotAsked(t *testing.T) {
+	w := newWorld(t)
+	seedTarget(w)
+	truncate(t, w.path("target", "p", "FORMAT.json"))
+	exclude := func(name string) func(*Options) {
+		return func(o *Options) { o.Exclude = []string{name} }
+	}
+	h := w.start(conf{data: "elsewhere", from: "latest"}, exclude("t")).up()
+	equal(t, "rows", h.rows(), "")
+	h.stop()
+	opts := quiet()
+	opts.Exclude = []string{"typo"}
+	if _, err := New(w.load(w.hcl(conf{})), opts); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a typo: %v", err)
 	}
 }
 

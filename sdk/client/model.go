@@ -12,7 +12,7 @@ type PipelineView struct {
 	ID           uuid.UUID      `json:"id" doc:"Identity of the pipeline; its repositories carry it."`
 	State        string         `json:"state" enum:"stopped,starting,running,paused,stopping,failed"`
 	DesiredState string         `json:"desired_state" enum:"running,paused,stopped" doc:"Survives a restart of the host."`
-	Error        string         `json:"error,omitempty" doc:"Why the state is failed."`
+	Error        string         `json:"error,omitempty" doc:"Why the state is failed, or what a stop did not get done."`
 	Doing        string         `json:"doing,omitempty" doc:"What the loop is doing or waiting for."`
 	Incarnation  *uuid.UUID     `json:"incarnation_uuid" doc:"This run of the pipeline; null before the first."`
 	StartedFrom  string         `json:"started_from,omitempty" doc:"Which state this run began with, and why."`
