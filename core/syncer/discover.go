@@ -116,7 +116,7 @@ func (r *Reader) look(ctx context.Context) (Head, error) {
 	if err != nil || format == nil {
 		return Head{}, err
 	}
-	newest, err := r.newestCheckpoint(ctx, numbers)
+	top, err := r.walk(ctx, numbers)
 	if err != nil {
 		return Head{}, err
 	}
@@ -124,15 +124,12 @@ func (r *Reader) look(ctx context.Context) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	if newest == nil {
-		if err := r.neverCommitted(ctx, numbers, gc); err != nil {
-			return Head{}, err
-		}
-		return Head{Format: format}, nil
+	newest, err := r.newestOf(top, gc)
+	if err == nil && newest == nil {
+		err = r.neverCommitted(ctx, numbers, gc)
 	}
-	if !gc.Visible(newest.Number) {
-		// Retention keeps the newest checkpoint: a newer one has come.
-		return Head{}, fmt.Errorf("commit %d is retired: %w", newest.Number, errMoved)
+	if err != nil {
+		return Head{}, err
 	}
 	return Head{Format: format, Commit: newest}, nil
 }
@@ -184,33 +181,49 @@ func (r *Reader) anyBelow(ctx context.Context, prefix string) (key string, err e
 	return key, err
 }
 
-// newestCheckpoint walks down to the newest checkpoint, past seals, and one further: what lies below it must belong below it.
-func (r *Reader) newestCheckpoint(ctx context.Context, numbers []uint64) (*repository.Commit, error) {
-	var above, newest *known
-	for i := len(numbers) - 1; i >= 0; i-- {
-		c, err := r.commit(ctx, numbers[i])
+// walk reads the commits from the top down to the newest checkpoint, past seals, and one further: what lies below it must belong below it.
+func (r *Reader) walk(ctx context.Context, numbers []uint64) ([]known, error) {
+	var top []known
+	found := false
+	for _, n := range slices.Backward(numbers) {
+		c, err := r.commit(ctx, n)
 		switch {
-		case isNotFound(err) && newest != nil:
-			return newest.Commit, nil // retention deletes below the newest; it takes nothing from it
+		case isNotFound(err) && found:
+			return top, nil // retention deletes below the newest; it takes nothing from it
 		case isNotFound(err):
-			return nil, fmt.Errorf("commit %d is gone: %w", numbers[i], errMoved)
+			return nil, fmt.Errorf("commit %d is gone: %w", n, errMoved)
 		case err != nil:
 			return nil, err
 		}
-		if err := r.follows(c, above); err != nil {
+		if top = append(top, c); found {
+			return top, nil
+		}
+		found = c.Kind == repository.KindCheckpoint
+	}
+	return top, nil
+}
+
+// newestOf judges what walk has read by the gc object that was read after it; nil when there is no checkpoint. What gc hides is of no
+// account: the number of a deleted commit can come to life again, when a request lands that its writer gave up long ago.
+func (r *Reader) newestOf(top []known, gc repository.GC) (*repository.Commit, error) {
+	var newest *repository.Commit
+	var above *known
+	for i := range top {
+		c := &top[i]
+		switch {
+		case !gc.Visible(c.Number) && newest != nil:
+			return newest, nil
+		case !gc.Visible(c.Number): // retention keeps the newest checkpoint: a newer one has come
+			return nil, fmt.Errorf("commit %d is retired: %w", c.Number, errMoved)
+		}
+		if err := r.follows(*c, above); err != nil {
 			return nil, err
 		}
-		if newest != nil {
-			return newest.Commit, nil
-		}
-		if above = &c; c.Kind == repository.KindCheckpoint {
-			newest = &c
+		if above = c; newest == nil && c.Kind == repository.KindCheckpoint {
+			newest = c.Commit
 		}
 	}
-	if newest == nil {
-		return nil, nil
-	}
-	return newest.Commit, nil
+	return newest, nil
 }
 
 // follows checks that above, the next commit that was read, may stand above c.

@@ -82,19 +82,18 @@ func (r *Reader) list(ctx context.Context) ([]CommitInfo, error) {
 	var below *known
 	for i := range rows {
 		c := &rows[i]
-		if c.Commit == nil { // it was gone when it was read
-			if gc.Visible(numbers[i]) {
-				return nil, fmt.Errorf("commit %d is gone: %w", numbers[i], errMoved)
-			}
-			continue
+		switch {
+		case !gc.Visible(numbers[i]):
+			continue // of no account, see newestOf
+		case c.Commit == nil: // it was gone when it was read
+			return nil, fmt.Errorf("commit %d is gone: %w", numbers[i], errMoved)
 		}
 		if below != nil {
 			if err := r.follows(*below, c); err != nil {
 				return nil, err
 			}
 		}
-		below = c
-		if c.Kind == repository.KindCheckpoint && gc.Visible(c.Number) {
+		if below = c; c.Kind == repository.KindCheckpoint {
 			infos = append(infos, infoOf(c.Commit))
 		}
 	}
