@@ -126,7 +126,7 @@ func (p *pipeline) prepare(ctx context.Context, r *run, c circuit.Circuit) (prep
 	if err := p.openWorkers(r.id); err != nil {
 		return prepared{}, err
 	}
-	if err := p.tellSeen(choice, seen); err != nil {
+	if err := p.tellSeen(ctx, choice, seen); err != nil {
 		return prepared{}, err
 	}
 	newest, err := p.newest(ctx)
@@ -151,7 +151,7 @@ func (p *pipeline) chose(r *run, choice syncer.Choice) {
 }
 
 // tellSeen hands on to the workers what their targets were just seen to hold of the history that starts.
-func (p *pipeline) tellSeen(choice syncer.Choice, found seen) error {
+func (p *pipeline) tellSeen(ctx context.Context, choice syncer.Choice, found seen) error {
 	p.mu.Lock()
 	workers, history := p.workers, p.record.History
 	p.mu.Unlock()
@@ -164,7 +164,7 @@ func (p *pipeline) tellSeen(choice syncer.Choice, found seen) error {
 		if commit == nil || !repository.Relate(ours, repository.Point{History: commit.Checkpoint.History, Step: commit.Checkpoint.Step}).OnHistory {
 			continue
 		}
-		if err := w.Seen(commit.Number, commit.Checkpoint.ID, commit.Checkpoint.Step); err != nil {
+		if err := w.Seen(ctx, commit.Number, commit.Checkpoint.ID, commit.Checkpoint.Step); err != nil {
 			return err
 		}
 	}

@@ -4,32 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cairnsync/cairn/core/repository"
 )
 
 // begin opens the job's record.
 func (w *Worker) begin(job Job) *tally {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	rec := w.state.begin(job, w.cfg.Now().UTC())
 	w.state.keep(rec)
-	w.running = newTally(w.cfg.Now, rec)
-	w.calls.note = w.running
-	w.note(w.saveLocked())
-	return w.running
+	t := newTally(w.cfg.Now, rec)
+	w.calls.note = t
+	err := w.save()
+	w.show(func() {
+		w.running = t
+		w.note(err)
+	})
+	return t
 }
 
-// end closes it: what the job has shown becomes status, then it is saved. Success reaches both only here.
+// end closes it: what the job has shown is saved, then it becomes status. Success reaches both only here.
 func (w *Worker) end(ctx context.Context, t *tally, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.running = nil
 	s := w.session
-	w.epoch, w.head = s.epoch, s.last
-	if c, reason, behind, takenBy := conditionAfter(err); err == nil || c != Ready {
-		w.condition, w.reason, w.behind, w.takenBy = c, reason, behind, takenBy
-	} // a call that failed says nothing new about a target that was held or refused before
 	var number uint64
 	if err == nil {
 		number = s.base.Number
@@ -44,11 +40,19 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 		w.state.failed(rec)
 	}
 	w.state.keep(rec)
+	saved := w.save()
+	w.show(func() {
+		w.running = nil
+		w.epoch, w.head = s.epoch, s.last
+		if c, reason, behind, takenBy := conditionAfter(err); err == nil || c != Ready {
+			w.condition, w.reason, w.behind, w.takenBy = c, reason, behind, takenBy
+		} // a call that failed says nothing new about a target that was held or refused before
+		if err == nil {
+			w.trouble = "" // the repository was seen, so nothing that was lost is missing any more
+		}
+		w.note(saved)
+	})
 	w.log(rec, err)
-	if err == nil {
-		w.trouble = "" // the repository was seen, so nothing that was lost is missing any more
-	}
-	w.note(w.saveLocked())
 }
 
 // conditionAfter is what an ended job says about the target.
@@ -101,13 +105,9 @@ func (w *Worker) log(rec JobRecord, err error) {
 	w.cfg.Log.Warn("push ended", keys...)
 }
 
+// save keeps the state for the next run; the caller has the turn. Nothing is shown before it is saved, and nobody who asks for status waits
+// for the disk.
 func (w *Worker) save() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.saveLocked()
-}
-
-func (w *Worker) saveLocked() error {
 	data, err := encodeState(w.state)
 	if err != nil {
 		return err
@@ -118,7 +118,16 @@ func (w *Worker) saveLocked() error {
 	return nil
 }
 
-// note keeps trouble with the worker's own file from failing a push: the repository is what counts, and it is looked at after a restart.
+// show lets status see the state as it is now, together with a change of what else it shows.
+func (w *Worker) show(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.shown = *w.state
+	w.shown.Jobs = slices.Clone(w.state.Jobs)
+	change()
+}
+
+// note is for a change of show. It keeps trouble with the worker's own file from failing a push: the repository is what counts, and it is looked at after a restart.
 func (w *Worker) note(err error) {
 	if err != nil {
 		w.trouble = err.Error()

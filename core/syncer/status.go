@@ -56,14 +56,14 @@ func (w *Worker) Status() Status {
 	s := Status{
 		Target: w.cfg.Target, Prefix: w.cfg.Prefix,
 		Condition: w.condition, Reason: w.reason, Behind: w.behind, Epoch: w.epoch, Head: w.head, TakenBy: w.takenBy,
-		Committed: w.state.Committed, Success: w.state.Success, Periodic: w.state.Periodic, PeriodicAt: w.state.PeriodicAt,
-		Failure: w.state.Failure, PeriodicFailure: w.state.PeriodicFailure, FailedAt: w.state.FailedAt, Failures: w.state.Failures,
+		Committed: w.shown.Committed, Success: w.shown.Success, Periodic: w.shown.Periodic, PeriodicAt: w.shown.PeriodicAt,
+		Failure: w.shown.Failure, PeriodicFailure: w.shown.PeriodicFailure, FailedAt: w.shown.FailedAt, Failures: w.shown.Failures,
 		Trouble: w.trouble,
 	}
 	if s.PeriodicAt.IsZero() {
-		s.PeriodicAt = w.state.FirstSeen
+		s.PeriodicAt = w.shown.FirstSeen
 	}
-	s.Jobs = slices.Clone(w.state.Jobs)
+	s.Jobs = slices.Clone(w.shown.Jobs)
 	if w.running != nil {
 		rec := w.running.snapshot()
 		s.Running = &rec

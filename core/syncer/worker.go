@@ -44,14 +44,15 @@ type Worker struct {
 	source source
 	memory memory
 	packs  *packer
-	turn   chan struct{} // holds one token: whoever has it runs a job, and owns session and calls
+	turn   chan struct{} // holds one token: whoever has it runs a job, and owns session, calls and state
 	calls  *caller
 
 	session *session
+	state   *state // as saved, or about to be
 
-	mu        sync.Mutex // guards what Status shows, below
-	state     *state
-	running   *tally // nil = no job
+	mu        sync.Mutex // guards what Status shows, below; never held over a call that can block
+	shown     state      // a copy that nobody changes
+	running   *tally     // nil = no job
 	condition Condition
 	reason    string
 	behind    uint64
@@ -92,6 +93,7 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	if err := w.save(); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
 	}
+	w.show(func() {})
 	return w, nil
 }
 
@@ -167,13 +169,14 @@ func (w *Worker) Adopt(ctx context.Context) error {
 		w.session = fresh
 	}
 	w.session.adopted = word
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.state.Adopted = word
-	w.condition, w.reason, w.behind, w.takenBy = Ready, "", 0, nil
-	w.epoch = w.session.epoch
+	err = w.save()
+	w.show(func() {
+		w.condition, w.reason, w.behind, w.takenBy = Ready, "", 0, nil
+		w.epoch = w.session.epoch
+	})
 	w.cfg.Log.Info("target adopted", "target", w.cfg.Target, "commit", w.state.adoptedCommit())
-	return w.saveLocked()
+	return err
 }
 
 // take waits for the worker's turn.
