@@ -56,11 +56,7 @@ func pluginSpec(c config.Target, spool string) (pluginhost.Spec, error) {
 
 // describeSpec is enough to ask a plugin what it is.
 func describeSpec(p config.Plugin) pluginhost.Spec {
-	spec := pluginhost.Spec{Plugin: p.Name, Path: p.Path, Env: p.Env, Dev: p.Dev}
-	if p.Checksum != "" {
-		spec.Checksum = "sha256:" + p.Checksum
-	}
-	return spec
+	return pluginhost.Spec{Plugin: p.Name, Path: p.Path, Checksum: p.Checksum, Env: p.Env, Dev: p.Dev}
 }
 
 func pluginOptions(cfg *config.Config, opts Options) pluginhost.Options {
