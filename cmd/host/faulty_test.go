@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing/iotest"
 
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/rpc"
@@ -82,23 +83,25 @@ func (d *dice) before(_ context.Context, call sdktest.Call) error {
 	return nil
 }
 
-// after loses replies; the chance is a little higher, for it counts among the calls that were made. The reply of a Get is its body.
+// after loses replies, refusals too; the chance is a little higher, for it counts among the calls that were made. The reply of a Get that
+// found something is its body.
 func (d *dice) after(_ context.Context, call sdktest.Call, err error) error {
-	if err == nil && call.Op != "get" && d.fault(d.percent*100/(200-d.percent), call) {
+	if (call.Op != "get" || err != nil) && d.fault(d.percent*100/(200-d.percent), call) {
 		return &sdk.Error{Code: sdk.Throttled, Op: call.Op, Key: call.Key, Err: errors.New("planted: the reply is lost")}
 	}
 	return err
 }
 
-// body breaks off what a Get yields.
+// body breaks the connection off after the first bytes of what a Get yields.
 func (d *dice) body(call sdktest.Call, body io.ReadCloser) io.ReadCloser {
 	if !d.fault(d.percent*100/(200-d.percent), call) {
 		return body
 	}
+	lost := &sdk.Error{Code: sdk.Unavailable, Op: call.Op, Key: call.Key, Err: errors.New("planted: the connection is lost")}
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(body, 10), body}
+	}{io.MultiReader(io.LimitReader(body, 10), iotest.ErrReader(lost)), body}
 }
 
 // folder is a store of objects as files: enough to be shared by processes and looked into from outside.
