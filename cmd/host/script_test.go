@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -106,8 +107,17 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// lifelineVar makes cairn die with the test that started it: when its standard input ends.
+const lifelineVar = "CAIRN_LIFELINE"
+
 // playCairn is main, with a crash where the environment asks for one.
 func playCairn() {
+	if os.Getenv(lifelineVar) != "" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin) // any end means that the test is gone
+			os.Exit(1)
+		}()
+	}
 	os.Exit(mainWith(crashPoint(os.Getenv("CAIRN_CRASH_AT"))))
 }
 

@@ -203,8 +203,10 @@ func (w *world) start(crash string) {
 	w.t.Helper()
 	check(w.t, emptied(w.temp()))
 	cmd := exec.Command("cairn", "run", "--config", w.configFile(), "--data-dir", w.data)
-	cmd.Env = append(os.Environ(), "CAIRN_CRASH_AT="+crash, "TMPDIR="+w.temp())
+	cmd.Env = append(os.Environ(), "CAIRN_CRASH_AT="+crash, "TMPDIR="+w.temp(), lifelineVar+"=1")
 	cmd.Stdout, cmd.Stderr = w.log, w.log
+	_, err := cmd.StdinPipe() // it is the lifeline; Wait closes it
+	check(w.t, err)
 	check(w.t, cmd.Start())
 	h := &hostProcess{cmd: cmd, done: make(chan struct{})}
 	go func() {
