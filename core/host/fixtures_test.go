@@ -4,20 +4,34 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 )
 
-// seedTarget has a host push one checkpoint to the target and end; it answers with the step and the rows of that checkpoint.
+// seed is what a host that pushed one checkpoint left on its target. It is made once and copied.
+var seed struct {
+	sync.Once
+
+	dir, step, rows string
+}
+
+// seedTarget puts a repository with one checkpoint on the target; it answers with the step and the rows of that checkpoint.
 func seedTarget(w *world) (step, rows string) {
 	w.t.Helper()
-	h := w.start(conf{data: "seed"}).up()
-	h.insert(0, 7)
-	rows = h.rows()
-	h.checkpoint()
-	h.push()
-	step = strconv.FormatUint(h.view("p").Step, 10)
-	h.kill()
-	return step, rows
+	seed.Do(func() {
+		h := w.start(conf{data: "seed"}).up()
+		h.insert(0, 7)
+		seed.rows = h.rows()
+		h.checkpoint()
+		h.push()
+		seed.step = strconv.FormatUint(h.view("p").Step, 10)
+		h.kill()
+		seed.dir = filepath.Join(plugins.dir, "seed")
+		must(w.t, os.Rename(w.target, seed.dir))
+		must(w.t, os.Mkdir(w.target, 0o755))
+	})
+	must(w.t, os.CopyFS(w.target, os.DirFS(seed.dir)))
+	return seed.step, seed.rows
 }
 
 // truncate leaves half of a file.

@@ -69,8 +69,10 @@ type world struct {
 	target string
 }
 
+// newWorld also lets the test run beside others: most of its time it waits for processes and disks.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "cw") // short: sockets lie below it
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })

@@ -24,8 +24,12 @@ func (p *pipeline) SyncStatus() client.SyncStatus {
 		Incarnation: l.view.Incarnation, Success: known(summary.Success), Periodic: known(summary.Periodic), Running: known(summary.Running),
 		Failure: loopFailure(summary.Failure), PeriodicFailure: loopFailure(summary.PeriodicFailure), Targets: []client.TargetSync{},
 	}
-	for _, w := range l.workers {
-		status.Targets = append(status.Targets, targetSync(w))
+	for i, w := range l.workers {
+		view := targetSync(w)
+		if l.loop != nil {
+			showJobs(&view, l.loop.Targets[i])
+		}
+		status.Targets = append(status.Targets, view)
 	}
 	return status
 }
@@ -33,12 +37,21 @@ func (p *pipeline) SyncStatus() client.SyncStatus {
 func targetSync(s syncer.Status) client.TargetSync {
 	view := client.TargetSync{
 		Target: s.Target, State: string(s.Condition), Success: known(s.Success), Periodic: known(s.Periodic),
-		Failure: failureView(s.Failure), PeriodicFailure: failureView(s.PeriodicFailure),
+		Failure: failureView(s.Failure), PeriodicFailure: failureView(s.PeriodicFailure), Queued: []uuid.UUID{},
 	}
 	if s.Running != nil {
 		view.Running, view.RunningSince = known(s.Running.Checkpoint), wall(s.Running.Started)
 	}
 	return view
+}
+
+// showJobs adds what the loop knows. A sync that has left its queue is running there before its worker says so: a client that waits for
+// one always sees it in one of the two places.
+func showJobs(view *client.TargetSync, t circuit.TargetStatus) {
+	view.Queued = append(view.Queued, t.Asked...)
+	if t.Running != nil {
+		view.Running, view.RunningSince = known(t.Running.Checkpoint), wall(t.Running.Since)
+	}
 }
 
 // lastSync is what sync status says when no loop tells: what was saved, and what the targets' own records show beyond that, because a
