@@ -67,21 +67,40 @@ func (p *program) pushCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "push PIPELINE", Short: "Push the newest local checkpoint to every target, and wait until it is committed there", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := p.client().SyncCheckpoint(cmd.Context(), args[0], !noWait)
+			c := p.client()
+			id, err := c.SyncCheckpoint(cmd.Context(), args[0], !noWait)
 			if err != nil {
 				return err
 			}
-			return p.show(map[string]any{"checkpoint_uuid": id, "committed": !noWait}, func(w io.Writer) {
-				if noWait {
+			status, err := c.Syncs(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			left := fenced(status)
+			return p.show(map[string]any{"checkpoint_uuid": id, "committed": !noWait, "fenced": left}, func(w io.Writer) {
+				switch {
+				case noWait:
 					fmt.Fprintf(w, "push of checkpoint %s is asked for\n", id)
-					return
+				case len(left) > 0:
+					fmt.Fprintf(w, "checkpoint %s is committed on every target but %s, which another writer has taken over\n", id, strings.Join(left, ", "))
+				default:
+					fmt.Fprintf(w, "checkpoint %s is committed on every target\n", id)
 				}
-				fmt.Fprintf(w, "checkpoint %s is committed on every target\n", id)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when the push is asked for")
 	return cmd
+}
+
+func fenced(status client.SyncStatus) []string {
+	names := []string{}
+	for _, t := range status.Targets {
+		if t.State == "fenced" {
+			names = append(names, t.Target)
+		}
+	}
+	return names
 }
 
 func (p *program) remoteCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,17 +112,26 @@ func (p *program) client() *client.Client {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
-	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, DisableKeepAlives: true}
+	transport := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: answerTimeout, DisableKeepAlives: true,
+	}
 	return client.New(address, &http.Client{Transport: reporting{transport}})
 }
+
+// answerTimeout is how long a host may be silent. The slowest calls read every commit of every target.
+const answerTimeout = time.Minute
 
 // reporting says of a host that does not answer what a person can do.
 type reporting struct{ next http.RoundTripper }
 
 func (r reporting) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return nil, unreachableError{fmt.Errorf("no host answers at %s: %w; start one with `cairn run --config FILE`, or name another with --address", req.URL.Host, err)}
+	var silent net.Error
+	switch {
+	case err == nil || req.Context().Err() != nil:
+		return resp, err
+	case errors.As(err, &silent) && silent.Timeout():
+		return nil, unreachableError{fmt.Errorf("the host at %s does not answer: %w; see whether it is stopped or overloaded", req.URL.Host, err)}
 	}
-	return resp, err
+	return nil, unreachableError{fmt.Errorf("no host answers at %s: %w; start one with `cairn run --config FILE`, or name another with --address", req.URL.Host, err)}
 }

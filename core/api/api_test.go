@@ -250,6 +250,44 @@ func TestARequestUnderAForeignHostNameIsRefused(t *testing.T) {
 	}
 }
 
+func TestAWebPageCannotChangeAnything(t *testing.T) {
+	for name, headers := range map[string]map[string]string{
+		"by its origin":        {"Origin": "http://evil.example"},
+		"by what browsers add": {"Sec-Fetch-Site": "cross-site"},
+	} {
+		p := &fakePipeline{}
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v0/pipelines/p/pause", nil)
+		req.Host = "127.0.0.1:7070"
+		for key, value := range headers {
+			req.Header.Set(key, value)
+		}
+		answer := httptest.NewRecorder()
+		Handler(fakeHost{p: p}).ServeHTTP(answer, req)
+		if answer.Code != http.StatusForbidden || len(p.asked) > 0 || decode[client.Error](t, answer.Body.String()).Code != client.CodeForbiddenHost {
+			t.Errorf("%s: %d %s, asked %v", name, answer.Code, answer.Body, p.asked)
+		}
+	}
+}
+
+func TestWhatIsNoCallIsAnsweredLikeAnyError(t *testing.T) {
+	for _, row := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/nope", 404},
+		{"GET", "/v0/pipelines/p/nope", 404},
+		{"DELETE", "/v0/pipelines/p", 405},
+		{"GET", "/v0/pipelines/p/start", 405},
+		{"POST", "/healthz", 405},
+	} {
+		status, headers, text := call(t, &fakePipeline{}, row.method, row.path, "")
+		got := decode[map[string]any](t, text)
+		if status != row.status || got["message"] == "" || got["error_code"] == "" || len(got) != 3 || (status == 405) != (headers.Get("Allow") != "") {
+			t.Errorf("%s %s: %d %v %s", row.method, row.path, status, headers, text)
+		}
+	}
+}
+
 func TestAGetNeverChangesAnything(t *testing.T) {
 	p := &fakePipeline{rows: rowsOf(nil)}
 	for _, path := range []string{"", "/stats", "/checkpoint_status", "/checkpoints", "/checkpoints/remote", "/checkpoint/sync_status", "/query?sql=x", "/ingress/in?source=s"} {

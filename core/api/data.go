@@ -44,6 +44,8 @@ func (r *routes) data() {
 	post.MaxBodyBytes = maxBatch
 	post.BodyReadTimeout = time.Minute
 	huma.Register(r.api, post, r.ingest)
+	types := r.api.OpenAPI().Paths[post.Path].Post.RequestBody.Content
+	types["text/csv"] = types["application/x-ndjson"] // which of them an input takes is in the configuration
 	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines/{name}/ingress/{input}", "getPosition", "Where a source resumes", http.StatusOK),
 		func(ctx context.Context, in *positionInput) (*body[client.Position], error) {
 			p, err := r.pipeline(in.Name)

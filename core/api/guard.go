@@ -11,9 +11,15 @@ import (
 
 func errorType() reflect.Type { return reflect.TypeFor[Error]() }
 
-// guard refuses requests whose Host header is not a loopback name. The API listens on loopback without authentication; a web page that
-// rebinds its own name to 127.0.0.1 would otherwise speak to it through the browser of whoever visits it.
+// guard keeps web pages away. The API listens on loopback without authentication; a page that a person on this machine visits could
+// otherwise speak to it through the browser: by rebinding its own name to 127.0.0.1, which the Host header shows, or by a plain form,
+// which the Origin and Sec-Fetch-Site headers show.
 func guard(next http.Handler) http.Handler {
+	foreign := http.NewCrossOriginProtection()
+	foreign.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, Errorf(http.StatusForbidden, client.CodeForbiddenHost, "requests of web pages are refused (origin %q)", r.Header.Get("Origin")))
+	}))
+	next = foreign.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.Host) {
 			refuse(w, Errorf(http.StatusForbidden, client.CodeForbiddenHost, "host %q is not this machine: use 127.0.0.1, [::1] or localhost", r.Host))

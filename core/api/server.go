@@ -44,9 +44,26 @@ func register(mux *http.ServeMux, host Host) huma.API {
 	routes.syncs()
 	routes.data()
 	routes.health()
+	mux.HandleFunc("/", elsewhere(mux))
 	delete(config.Components.Schemas.Map(), "ErrorModel") // the library's own error shape; sameShape replaces it
 	delete(config.Components.Schemas.Map(), "ErrorDetail")
 	return routes.api
+}
+
+// elsewhere answers what is no call of the API, in the shape of all other errors.
+func elsewhere(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, pattern := mux.Handler(other); pattern != "/" {
+				w.Header().Set("Allow", method)
+				refuse(w, Errorf(http.StatusMethodNotAllowed, client.CodeBadRequest, "%s is not a call of %s: use %s", r.Method, r.URL.Path, method))
+				return
+			}
+		}
+		refuse(w, Errorf(http.StatusNotFound, client.CodeNotFound, "there is no call %s %s; /openapi.json lists them", r.Method, r.URL.Path))
+	}
 }
 
 // routes registers the calls.

@@ -142,10 +142,15 @@ func (s section) bodyAttribute(body Body, p Plugin, a sdk.Attribute) {
 		}
 		return
 	}
-	body.places[a.Name] = diagnostic(Error, s.source, s.where(a.Name), "", "")
+	place, seen := diagnostic(Error, s.source, s.where(a.Name), "", ""), len(s.found)
 	if value, ok := s.bodyValue(a); ok {
 		body.values[a.Name] = value
 	}
+	if a.Type == sdk.TypeSecret {
+		place.Snippet = ""
+		s.hideSource(seen)
+	}
+	body.places[a.Name] = place
 }
 
 // bodyValue is the value as the SDK's decoder reads it from JSON.

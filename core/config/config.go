@@ -38,7 +38,7 @@ type Host struct {
 type Plugin struct {
 	Name     string
 	Path     string            // absolute
-	Checksum string            // lower hex of a SHA-256; "" = not checked
+	Checksum string            // "sha256:" and lower hex; "" = not checked
 	Env      map[string]string // the plugin's whole environment, beside what the protocol needs
 	Dev      bool              // skip checksum and permission checks, loudly
 }

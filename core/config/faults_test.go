@@ -74,6 +74,7 @@ count is not a whole number`},
 		{"a body's durations and sizes are read", body("path = \"/x\"\nwait = \"3\"\nsize = \"16M\""), `wait is not a duration: "3"
 unit "M" is not one of`},
 		{"a checksum is one", `plugin "x" { checksum = "md5:00" }` + "\n" + ok, `checksum cannot be "md5:00"`},
+		{"a spool does not hold the data folder", "host { spool_dir = \"/\" }" + ok, "spool_dir / holds the data folder"},
 		{"a syntax error is shown", "pipeline \"p\" {\n", "error: cairn.hcl:"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -158,6 +159,33 @@ func TestAPushIntervalShorterThanTheCheckpointIntervalIsAWarning(t *testing.T) {
 	_, found := load(t, text)
 	if len(found) != 1 || found[0].Severity != Warning || found[0].Line == 0 {
 		t.Errorf("got %v", found)
+	}
+}
+
+func TestAFaultInASecretDoesNotShowIt(t *testing.T) {
+	for name, text := range map[string]string{
+		"an attribute of type secret": body("path = \"/x\"\nkey = [\"hunter2\"]"),
+		"a plugin's environment":      "plugin \"x\" {\nenv = { A = [\"hunter2\"] }\n}\n" + pipeline("p", `storage "file" {}`),
+	} {
+		_, found := load(t, text)
+		if shown := found.Error(); !found.HasErrors() || strings.Contains(shown, "hunter2") {
+			t.Errorf("%s: %s", name, shown)
+		}
+	}
+	cfg, _ := load(t, body("path = \"/x\"\nkey = \"hunter2\""))
+	if shown := (Diagnostics{cfg.Targets[0].Fault("key", "no such key", "")}).Error(); strings.Contains(shown, "hunter2") {
+		t.Errorf("the plugin's complaint: %s", shown)
+	}
+}
+
+func TestOneFaultIsToldOnce(t *testing.T) {
+	for name, text := range map[string]string{
+		"a duration that is a number":       sync(`sync "t" { push_interval = 30 }`),
+		"a target whose plugin has no name": strings.Replace(sync(`sync "t" {}`), `"store"`, `"../x"`, 1),
+	} {
+		if _, found := load(t, text); len(found) != 1 {
+			t.Errorf("%s: %d faults: %v", name, len(found), found)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
 )
 
 func (l *loader) host(file section) Host {
@@ -24,6 +26,9 @@ func (l *loader) host(file section) Host {
 		host.SpoolDir = filepath.Join(host.DataDir, "spool")
 	}
 	s.checkListen(host.Listen)
+	if inside(host.DataDir, host.SpoolDir) {
+		s.fault(s.where("spool_dir"), fmt.Sprintf("spool_dir %s holds the data folder %s", host.SpoolDir, host.DataDir), "The spool is emptied at every start: name a folder of its own, or leave it out.")
+	}
 	return host
 }
 
@@ -45,6 +50,9 @@ func (h *Host) override(l *loader) {
 // checkListen refuses an address that other machines can reach: the API has no authentication yet.
 func (s section) checkListen(listen string) {
 	at := s.where("listen")
+	if s.opts.Listen != "" {
+		at = hcl.Range{} // given in place of the file's: no line of it is at fault
+	}
 	name, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		s.fault(at, fmt.Sprintf("listen is not an address: %q", listen), `Write host:port, for example "127.0.0.1:7070".`)

@@ -65,6 +65,13 @@ type loader struct {
 
 func (l *loader) report(d ...Diagnostic) { l.found = append(l.found, d...) }
 
+// hideSource takes the source text out of the faults that were found since there were n of them: it may hold a secret.
+func (l *loader) hideSource(n int) {
+	for i := range l.found[n:] {
+		l.found[n+i].Snippet = ""
+	}
+}
+
 func (l *loader) fault(at hcl.Range, summary, remedy string) {
 	l.report(diagnostic(Error, l.source, at, summary, remedy))
 }

@@ -133,7 +133,7 @@ func TestAWholeConfigurationComesOutTypedAndWithAbsolutePaths(t *testing.T) {
 		"listen":           {cfg.Host.Listen, "127.0.0.1:7070"},
 		"shutdown_timeout": {cfg.Host.ShutdownTimeout, 5 * time.Second},
 		"plugin path":      {cfg.Targets[0].Plugin.Path, filepath.Join(dir, "bin", "store")},
-		"checksum":         {cfg.Targets[0].Plugin.Checksum, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		"checksum":         {cfg.Targets[0].Plugin.Checksum, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 		"storage path":     {cfg.Pipelines[0].Backend.Path, filepath.Join(dir, "state", "p")},
 		"input path":       {cfg.Pipelines[0].Circuit.Inputs[0].File.Path, filepath.Join(dir, "in", "*.csv")},
 		"schema":           {cfg.Pipelines[0].Circuit.Schema, "CREATE TABLE t (n);"},

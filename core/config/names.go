@@ -8,6 +8,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
+// maxLength bounds names, in bytes.
+const maxLength = 64
+
 // Names stand in URLs, file names and object keys, so they are the plainest common subset of those.
 func validName(name string) bool {
 	return len(name) <= maxLength && regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`).MatchString(name)
@@ -44,5 +47,5 @@ func validPrefix(prefix string) bool {
 
 // inside tells whether one slash-separated path is the other or lies below it.
 func inside(a, b string) bool {
-	return a == b || strings.HasPrefix(a, b+"/")
+	return a == b || strings.HasPrefix(a, strings.TrimSuffix(b, "/")+"/")
 }

@@ -19,11 +19,10 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 			p.place = diagnostic(Error, s.source, circuit.at, "", "")
 		}
 		checkpoint, hasCheckpoint := s.inner("checkpoint")
-		if hasCheckpoint {
-			p.Checkpoint = Checkpoint{Interval: checkpoint.duration("interval"), Keep: checkpoint.integer("keep")}
-		} else {
-			p.Checkpoint = Checkpoint{Keep: 2}
+		if !hasCheckpoint {
+			checkpoint = section{loader: l, spec: checkpointSpec()} // its defaults
 		}
+		p.Checkpoint = Checkpoint{Interval: checkpoint.duration("interval"), Keep: checkpoint.integer("keep")}
 		if b := s.all("storage"); len(b) > 0 {
 			p.Backend = s.backend(b[0], p, cfg, claims)
 			if hasCheckpoint && p.Backend.Type == MemoryBackend {

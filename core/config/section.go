@@ -150,10 +150,13 @@ func (s section) integer(name string) int {
 func (s section) duration(name string) time.Duration {
 	spec := s.spec.attribute(name)
 	written := spec.Default
-	if v, ok := s.value(name, cty.String); ok {
+	if s.has(name) {
+		v, ok := s.value(name, cty.String)
+		if !ok {
+			return 0
+		}
 		written = v.AsString()
-	}
-	if written == "" && !s.has(name) {
+	} else if written == "" {
 		return 0
 	}
 	got, err := time.ParseDuration(written)

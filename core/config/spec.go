@@ -10,14 +10,13 @@ import (
 type kind string
 
 const (
-	text      kind = "string"
-	boolean   kind = "bool"
-	integer   kind = "integer"
-	duration  kind = "duration"
-	path      kind = "path"
-	texts     kind = "string or list of strings"
-	textMap   kind = "map of strings"
-	maxLength      = 64 // of names: they stand in URLs, keys and file names
+	text     kind = "string"
+	boolean  kind = "bool"
+	integer  kind = "integer"
+	duration kind = "duration"
+	path     kind = "path"
+	texts    kind = "string or list of strings"
+	textMap  kind = "map of strings"
 )
 
 // maxDuration is the longest interval that is taken: ten years, so that no sum of times can overflow.
@@ -111,7 +110,7 @@ func targetSpec() block {
 	return block{Type: "target", Label: "name", Doc: "One configured store.", Attributes: []attribute{
 		{Name: "plugin", Kind: text, Required: true, Doc: "Name of the plugin that serves it."},
 	}, Blocks: []block{
-		{Type: "config", Once: true, Free: true, Doc: "The plugin's own attributes, checked against its schema; `cairn plugin info NAME` lists them."},
+		{Type: "config", Once: true, Free: true, Doc: "The plugin's own attributes, checked against its schema; `cairn plugin info FILE` lists them."},
 	}}
 }
 
@@ -125,8 +124,8 @@ func circuitSpec() block {
 	return block{Type: "circuit", Label: "type", Once: true, Required: true, Doc: "The computation. The type is `sql`: statements applied to each record, state in an embedded SQLite database.", Attributes: []attribute{
 		{Name: "schema", Kind: text, Required: true, Doc: "SQL that creates the tables. A changed schema refuses an existing state."},
 		{Name: "max_batch", Kind: integer, Default: "10000", Min: 1, Max: 1_000_000, Doc: "Most records that one step applies, in one transaction."},
-		{Name: "min_batch", Kind: integer, Default: "1", Min: 1, Max: 1_000_000, Doc: "Buffered records that make a step due at once."},
-		{Name: "max_delay", Kind: duration, Default: "100ms", Least: time.Millisecond, Doc: "Longest time that fewer than min_batch records wait for a step."},
+		{Name: "min_batch", Kind: integer, Default: "0", Min: 0, Max: 1_000_000, Doc: "More buffered records than this make a step due at once; up to so many wait for max_delay."},
+		{Name: "max_delay", Kind: duration, Default: "100ms", Least: time.Millisecond, Doc: "Longest time that min_batch records or fewer wait for a step."},
 	}, Blocks: []block{inputSpec()}}
 }
 

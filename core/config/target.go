@@ -17,7 +17,7 @@ func (l *loader) plugins(file section, host Host) map[string]Plugin {
 		if !s.name(names) {
 			continue
 		}
-		p := Plugin{Name: s.label, Path: s.path("path", l.dir), Checksum: s.checksum(), Env: s.textMap("env"), Dev: s.boolean("dev")}
+		p := Plugin{Name: s.label, Path: s.path("path", l.dir), Checksum: s.checksum(), Env: s.environment(), Dev: s.boolean("dev")}
 		if p.Path == "" {
 			p.Path = defaultPath(host, p.Name)
 		}
@@ -40,7 +40,15 @@ func (s section) checksum() string {
 		s.fault(s.where("checksum"), fmt.Sprintf("checksum cannot be %q", written), "Write sha256: and 64 hex digits, as `cairn plugin hash` prints them.")
 		return ""
 	}
-	return strings.ToLower(sum)
+	return strings.ToLower(written)
+}
+
+// environment is a map whose values may be secrets: no fault of it shows the source.
+func (s section) environment() map[string]string {
+	seen := len(s.found)
+	env := s.textMap("env")
+	s.hideSource(seen)
+	return env
 }
 
 func (l *loader) targets(file section, host Host, plugins map[string]Plugin) []Target {
@@ -52,6 +60,7 @@ func (l *loader) targets(file section, host Host, plugins map[string]Plugin) []T
 		plugin := s.text("plugin")
 		if s.has("plugin") && !validName(plugin) {
 			s.fault(s.where("plugin"), fmt.Sprintf("no plugin can be named %q", plugin), "Name the plugin as in cairn-plugin-NAME; where its file lies is said in a plugin block.")
+			all = append(all, Target{Name: s.label}) // so that a sync block finds it, and only the true fault is told
 			continue
 		}
 		p, ok := plugins[plugin]

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,7 +28,7 @@ func (c *Client) CheckpointAndWait(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		err = c.poll(ctx, func() (bool, error) {
+		err = c.poll(ctx, fmt.Sprintf("checkpoint of pipeline %q", name), func() (bool, error) {
 			status, err := c.CheckpointStatus(ctx, name, started.Incarnation)
 			if err != nil {
 				return false, err
@@ -61,7 +60,7 @@ func incarnationQuery(incarnation uuid.UUID) url.Values {
 }
 
 // poll looks until the answer is yes or an error.
-func (c *Client) poll(ctx context.Context, look func() (bool, error)) error {
+func (c *Client) poll(ctx context.Context, what string, look func() (bool, error)) error {
 	every := time.NewTicker(max(c.PollEvery, time.Millisecond))
 	defer every.Stop()
 	for {
@@ -71,7 +70,7 @@ func (c *Client) poll(ctx context.Context, look func() (bool, error)) error {
 		select {
 		case <-every.C:
 		case <-ctx.Done():
-			return errors.Join(errors.New("stopped waiting"), context.Cause(ctx))
+			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
 		}
 	}
 }

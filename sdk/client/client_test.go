@@ -83,6 +83,7 @@ func TestASyncIsWaitedForUntilItCannotComeAnyMore(t *testing.T) {
 		{"its failure ends the wait", ok(SyncStatus{}, SyncStatus{Running: &id}, SyncStatus{Failure: failed(id, 1)}), "refused"},
 		{"an old failure of the same id is not its own", ok(SyncStatus{Failure: failed(id, 1)}, SyncStatus{Failure: failed(id, 1)}, SyncStatus{Success: &id}), ""},
 		{"a second failure of the same id is", ok(SyncStatus{Failure: failed(id, 1)}, SyncStatus{Failure: failed(id, 1)}, SyncStatus{Failure: failed(id, 2)}), "refused"},
+		{"while it waits its turn a failure is another's", ok(SyncStatus{}, SyncStatus{Failure: failed(id, 1), Targets: []TargetSync{{Queued: []uuid.UUID{id}}}}, SyncStatus{Failure: failed(id, 1), Targets: []TargetSync{{Running: &id}}}, SyncStatus{Success: &id}), ""},
 		{"a failure of an older id is not its own", ok(SyncStatus{}, SyncStatus{Failure: failed(older, 1)}, SyncStatus{Success: &id}), ""},
 		{"a restart makes it ask again", append(append(ok(SyncStatus{}), mismatch()), ok(SyncStatus{}, SyncStatus{Success: &id})...), ""},
 		{"any other error is told", append(ok(SyncStatus{}), answer{404, Error{Message: "no pipeline", Code: CodePipelineNotFound}}), "no pipeline"},

@@ -167,6 +167,7 @@ type TargetSync struct {
 	Failure         *SyncFailure `json:"failure"`
 	Periodic        *uuid.UUID   `json:"periodic"`
 	PeriodicFailure *SyncFailure `json:"periodic_failure"`
+	Queued          []uuid.UUID  `json:"queued" doc:"Requested syncs that wait, in the order asked."`
 	Running         *uuid.UUID   `json:"running"`
 	RunningSince    *time.Time   `json:"running_since" doc:"A job that does not end shows here since when."`
 }

@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 )
 
 // SyncCheckpoint asks for a push of the newest local checkpoint to every target and answers with its id. With wait it returns when that
-// checkpoint, or a newer one, is committed on every target, or with the push's error. When the pipeline restarts meanwhile it asks
+// checkpoint, or a newer one, is committed on every target that is not fenced, or with the push's error. When the pipeline restarts meanwhile it asks
 // again, and answers with the id it then got.
 func (c *Client) SyncCheckpoint(ctx context.Context, name string, wait bool) (uuid.UUID, error) {
 	for {
@@ -22,7 +23,7 @@ func (c *Client) SyncCheckpoint(ctx context.Context, name string, wait bool) (uu
 		if err != nil || !wait {
 			return started.Checkpoint, err
 		}
-		err = c.poll(ctx, func() (bool, error) {
+		err = c.poll(ctx, fmt.Sprintf("sync of checkpoint %s of pipeline %q", started.Checkpoint, name), func() (bool, error) {
 			status, err := c.syncStatus(ctx, name, started.Incarnation)
 			if err != nil {
 				return false, err
@@ -51,13 +52,18 @@ func synced(id uuid.UUID, before, now SyncStatus) (bool, error) {
 		return true, nil
 	}
 	failure := now.Failure
-	if failure == nil || bytes.Compare(failure.UUID[:], id[:]) < 0 {
+	if failure == nil || bytes.Compare(failure.UUID[:], id[:]) < 0 || pending(id, now) {
 		return false, nil
 	}
 	if old := before.Failure; old != nil && old.UUID == failure.UUID && old.FailedAt.Equal(failure.FailedAt) {
 		return false, nil
 	}
 	return false, fmt.Errorf("sync of checkpoint %s: %s", failure.UUID, failure.Error)
+}
+
+// pending tells whether a sync of the checkpoint still waits or runs somewhere; a failure that is told meanwhile may be another's.
+func pending(id uuid.UUID, now SyncStatus) bool {
+	return slices.ContainsFunc(now.Targets, func(t TargetSync) bool { return equal(t.Running, id) || slices.Contains(t.Queued, id) })
 }
 
 // Outcome is what became of the sync of one checkpoint.
