@@ -70,7 +70,8 @@ func TestAPanicOfACircuitIsTheFailureOfItsPipeline(t *testing.T) {
 			panic("planted")
 		}
 	}))
-	contains(t, opening.failed(), "start panicked: planted", "fake_test.go")
+	equal(t, "error", opening.failed(), "start panicked: planted")
+	contains(t, opening.log.String(), "fake_test.go") // the stack
 	must(t, opening.Start(t.Context(), "p"))
 	contains(t, opening.failed(), "planted")
 	opening.stop()
@@ -155,4 +156,19 @@ func TestAPluginThatIsMissingLeavesTheHostRunning(t *testing.T) {
 	other := w.start(conf{data: "elsewhere", from: "latest", more: "plugin \"file\" {\n path = \"" + missing + "\"\n}\n"})
 	other.until("a start that needs it says so", func() bool { return strings.Contains(other.view("p").Doing, missing) })
 	contains(t, other.view("p").Doing, "plugin file is degraded")
+}
+
+func TestACircuitThatIsSlowToCloseIsAnnounced(t *testing.T) {
+	w := newWorld(t)
+	release := make(chan struct{})
+	h := w.start(conf{}, tapes(func(in string) {
+		if in == "close" {
+			<-release
+		}
+	})).up()
+	h.end()
+	h.until("the log says what the end waits for", func() bool { return h.log.count(`still stopping: doing="closing the circuit" waited=1s`) == 1 })
+	equal(t, "state", h.view("p").State, "stopping")
+	close(release)
+	h.stop()
 }

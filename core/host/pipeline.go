@@ -45,7 +45,7 @@ type pipeline struct {
 	run      *run                // the current or the last one; nil before the first
 	workers  []*syncer.Worker    // in the order of the sync blocks; empty before the first state
 	summary  circuit.SyncSummary // of sync status, as saved; a loop knows better
-	rest     rest                // of a pipeline that was left stopped
+	rest     rest                // what it held when nothing ran last
 }
 
 // newPipeline takes the pipeline's folder. What it remembers is read here, so that status tells what is safe before the first run; when it
@@ -105,6 +105,7 @@ func (p *pipeline) drive(ctx context.Context, r *run) {
 	if err == nil {
 		err = r.loop.Run(ctx)
 	}
+	r.phase("closing the circuit", nil)
 	if r.circuit != nil {
 		if failed := guarded("close circuit", r.circuit.Close); failed != nil {
 			err = errors.Join(err, fmt.Errorf("close circuit: %w", failed))
@@ -117,23 +118,27 @@ func (p *pipeline) drive(ctx context.Context, r *run) {
 func (p *pipeline) ended(ctx context.Context, r *run, err error) {
 	stopped := err == nil || ctx.Err() != nil
 	unfinished := false
+	var status circuit.Status
 	if r.loop != nil {
-		status := r.loop.Status()
+		status = r.loop.Status()
 		p.saveSummary(status.Sync)
 		unfinished = !stopped && status.State == circuit.StateStopped
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if r.loop != nil {
+		p.rest = rest{known: true, step: status.Step, newest: status.Checkpoint.Published}
+	}
 	switch {
 	case stopped:
 		p.state = stateStopped
 		p.log.Info("pipeline stopped")
 	case unfinished:
 		p.state, p.err = stateStopped, err
-		p.log.Error("pipeline stopped, not all was done", "error", err)
+		logFailure(p.log, "pipeline stopped, not all was done", err)
 	default:
 		p.state, p.err = stateFailed, err
-		p.log.Error("pipeline failed", "error", err)
+		logFailure(p.log, "pipeline failed", err)
 	}
 }
 
@@ -160,8 +165,25 @@ func (p *pipeline) shutdown() {
 	}
 	p.mu.Unlock()
 	if r != nil {
+		defer announce(p.log, "still stopping", func() string { return p.outsideLoop(r) })()
 		<-r.done
 	}
+}
+
+// outsideLoop is what a run is doing before or after its loop; "" within, for the loop speaks for itself.
+func (p *pipeline) outsideLoop(r *run) string {
+	p.mu.Lock()
+	loop := r.loop
+	p.mu.Unlock()
+	if loop != nil && !over(loop.Status()) {
+		return ""
+	}
+	return r.progress()
+}
+
+// over says whether a loop has ended.
+func over(s circuit.Status) bool {
+	return s.State == circuit.StateStopped || s.State == circuit.StateFailed
 }
 
 // underWay says whether a run has not ended; the caller holds mu.

@@ -6,7 +6,7 @@ import (
 	"github.com/cairnsync/cairn/core/trigger"
 )
 
-// rest is what a pipeline that was left stopped holds, so that status does not call it empty.
+// rest is what a pipeline held when nothing ran last, so that status does not call it empty.
 type rest struct {
 	known  bool // step is
 	step   uint64

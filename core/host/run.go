@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -52,11 +53,12 @@ func (r *run) progress() string {
 	return r.doing
 }
 
-// firstAnnouncement is how long a start lasts before the log hears of it; each later line comes after twice the time.
+// firstAnnouncement is how long a wait lasts before the log hears of it; each later line comes after twice the time.
 const firstAnnouncement = time.Second
 
-// announce tells the log after 1, 2, 4 … seconds what the start is doing, until the returned function is called, which waits for its end.
-func (r *run) announce(log hclog.Logger) (stop func()) {
+// announce tells the log after 1, 2, 4 … seconds what is being waited for, while doing says so, until the returned function is called; that
+// waits for its end.
+func announce(log hclog.Logger, what string, doing func() string) (stop func()) {
 	var speaker sync.WaitGroup
 	done := make(chan struct{})
 	speaker.Go(func() {
@@ -67,7 +69,9 @@ func (r *run) announce(log hclog.Logger) (stop func()) {
 			case <-done:
 				return
 			case <-timer.C:
-				log.Info("still starting", "doing", r.progress(), "waited", waited)
+				if now := doing(); now != "" {
+					log.Info(what, "doing", now, "waited", waited)
+				}
 				timer.Reset(waited)
 			}
 		}
@@ -82,11 +86,18 @@ func (r *run) announce(log hclog.Logger) (stop func()) {
 type panicError struct {
 	in    string
 	value any
-	stack []byte
+	stack []byte // for the log
 }
 
-func (e *panicError) Error() string {
-	return fmt.Sprintf("%s panicked: %v\n%s", e.in, e.value, e.stack)
+func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.in, e.value) }
+
+// logFailure writes one line, with the stack where a panic is behind it.
+func logFailure(log hclog.Logger, what string, err error) {
+	keys := []any{"error", err}
+	if panicked, ok := errors.AsType[*panicError](err); ok {
+		keys = append(keys, "stack", string(panicked.stack))
+	}
+	log.Error(what, keys...)
 }
 
 // guarded runs f and turns a panic into an error: a circuit's fault ends its run, never the host.

@@ -19,7 +19,7 @@ import (
 
 // begin takes a run up to its loop: it chooses the state, puts it in place, opens the circuit.
 func (p *pipeline) begin(ctx context.Context, r *run) error {
-	defer r.announce(p.log)()
+	defer announce(p.log, "still starting", r.progress)()
 	if err := p.recall(); err != nil {
 		return err
 	}

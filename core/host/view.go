@@ -42,10 +42,14 @@ func (p *pipeline) look() look {
 		status := loop.Status()
 		l.loop = &status
 		l.view.Step, l.view.Doing = status.Step, status.Why
+		if over(status) {
+			l.view.Doing = l.run.progress()
+		}
 		l.view.Checkpoint = point(status.Checkpoint.Published.ID, status.Checkpoint.Published.Step, status.Checkpoint.Published.At)
-	} else if l.run != nil {
-		l.view.Doing = l.run.progress()
 	} else {
+		if l.run != nil {
+			l.view.Doing = l.run.progress()
+		}
 		l.view.Step = l.rest.step
 		l.view.Checkpoint = point(l.rest.newest.ID, l.rest.newest.Step, l.rest.newest.At)
 	}
