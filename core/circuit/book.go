@@ -25,14 +25,17 @@ type book struct {
 	checkpoints checkpointBook
 	targets     []*targetBook
 	sync        SyncSummary
+	saved       savedSync
+	owed        []*syncGroup         // requests that have their outcome, and are answered once that is saved
+	promised    bool                 // a job will settle what is owed
 	commits     map[uuid.UUID][]bool // by target: who committed a checkpoint that others may still commit
 	waiters     []*waiter
-	unpinned    []func() // releases that are due; they may block, so the loop calls them without the mutex
 }
 
 func newBook(c Config) *book {
 	b := &book{state: StateStarting, paused: c.Paused, sync: c.LastSync, commits: map[uuid.UUID][]bool{}}
 	b.checkpoints.published = c.Restored
+	b.saved = b.sync.saved()
 	for i, t := range c.Targets {
 		b.targets = append(b.targets, &targetBook{Target: t, policy: c.Policy.Targets[i], results: map[PushTrigger]*PushResult{}})
 	}
@@ -125,12 +128,13 @@ func (b *book) endCheckpoint(now time.Time, made trigger.Checkpoint, err error) 
 	return now.Sub(ended.since)
 }
 
-// endPush enters the outcome of target i's job: timers, results, answers, and what sync status says. It takes the mutex itself, and
-// returns the releases that are due.
-func (b *book) endPush(i int, now time.Time, err error) []func() {
+// endPush enters the outcome of target i's job: timers, results, and what sync status will say. It takes the mutex itself; the caller
+// settles afterwards.
+func (b *book) endPush(i int, now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.targets[i]
+	told := b.blame(t, err) // asks the pusher, so before anything is changed
 	p := t.running
 	t.end(now, err)
 	if err == nil {
@@ -138,7 +142,7 @@ func (b *book) endPush(i int, now time.Time, err error) []func() {
 	}
 	switch p.trigger {
 	case PushRequested:
-		b.answerSync(t, p.ask, now, b.blame(t, err))
+		b.answerSync(t, p.ask, now, told)
 	case PushPeriodic:
 		b.enterPeriodic(p, now, err)
 	case PushShutdown:
@@ -146,12 +150,12 @@ func (b *book) endPush(i int, now time.Time, err error) []func() {
 	}
 	b.forgetCommits()
 	b.answerWaiters()
-	return b.takeUnpinned()
+	b.promised = true
 }
 
-// close answers everything that is still open; err is what the loop failed with. It takes the mutex itself, and returns the releases that
-// are due.
-func (b *book) close(now time.Time, err error) []func() {
+// close decides everything that is still open; err is what the loop failed with. It takes the mutex itself, and tells whether anything is
+// left to be settled.
+func (b *book) close(now time.Time, err error) (unsettled bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.err, b.state = err, StateStopped
@@ -161,6 +165,10 @@ func (b *book) close(now time.Time, err error) []func() {
 	stopped := b.stopped()
 	b.checkpoints.fail(now, b.checkpoints.sequence, stopped)
 	for _, t := range b.targets {
+		if p := t.running; p != nil && p.ask != nil { // a panic has kept it from ending
+			b.answerSync(t, p.ask, now, stopped)
+		}
+		t.running = nil
 		b.refuse(t, now, stopped)
 	}
 	for _, done := range b.stepAsks {
@@ -168,11 +176,5 @@ func (b *book) close(now time.Time, err error) []func() {
 	}
 	b.stepAsks = nil
 	b.answerWaiters()
-	return b.takeUnpinned()
-}
-
-func (b *book) takeUnpinned() []func() {
-	releases := b.unpinned
-	b.unpinned = nil
-	return releases
+	return b.unsettled()
 }

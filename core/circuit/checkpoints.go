@@ -67,11 +67,12 @@ func (c *checkpointBook) see(step uint64) {
 	c.answerCovered()
 }
 
-// wanted is whether a request waits, and the highest step that one must cover.
+// wanted is whether a request waits, and the lowest step that one must cover: a request whose step the circuit has not reached, as after a
+// circuit that went back, must not hold up the others.
 func (c *checkpointBook) wanted() (cover uint64, ok bool) {
 	for _, a := range c.asks {
-		if a.seen {
-			cover, ok = max(cover, a.cover), true
+		if a.seen && (!ok || a.cover < cover) {
+			cover, ok = a.cover, true
 		}
 	}
 	return cover, ok

@@ -30,7 +30,8 @@ type Circuit interface {
 	// Facts is cheap and never blocks.
 	Facts() Facts
 
-	// Step consumes buffered input and commits state and input positions together, or changes nothing.
+	// Step consumes buffered input and commits state and input positions together, or changes nothing. It returns soon after ctx ends, also in
+	// the middle of its work; an error that then has ctx's error in its chain is no failure of the circuit.
 	Step(ctx context.Context) (StepResult, error)
 
 	// Snapshot pins the state as of now, between two steps. It blocks the loop: milliseconds, whatever the size.

@@ -43,8 +43,9 @@ type Config struct {
 	// LastSync is what sync status said when the last run ended; status carries on from there.
 	LastSync SyncSummary
 
-	// SaveSync, when set, hears what sync status says after each push that ended, so that the host can keep it for the next run. Calls come
-	// one at a time, in order, from the jobs' goroutines; they may block. What a loop answered without a job is in Status after Run.
+	// SaveSync, when set, hears what sync status is about to say, after each push that ended and each requested sync that was refused, so that
+	// the host can keep it for the next run. Only when it has returned does Status show the progress and are the requesters answered: what was
+	// told to anyone is still true after a kill. Calls come one at a time, in order, from the jobs' goroutines; they may block.
 	SaveSync func(SyncSummary)
 
 	// Paused starts the loop without steps until Resume.

@@ -12,21 +12,32 @@ import (
 	"github.com/cairnsync/cairn/core/trigger"
 )
 
+// job runs f on a goroutine that Run waits for. What f runs for others has guards of its own; a panic past those, of our own bookkeeping or
+// of a Pusher's State, leaves the book in doubt and ends the loop.
+func (l *Loop) job(name string, f func()) {
+	l.jobs.Go(func() {
+		if err := guard(name, func() error { f(); return nil }); err != nil {
+			l.fail(err)
+			l.Wake()
+		}
+	})
+}
+
 // takeCheckpoint pins the state between two steps and has it written on a goroutine of its own.
-func (l *Loop) takeCheckpoint(ctx context.Context, f trigger.Facts) {
+func (l *Loop) takeCheckpoint(ctx, turns context.Context, f trigger.Facts) {
 	a := l.beginCheckpoint(f.Step)
-	pinned, step, err := l.snapshot(ctx)
+	pinned, step, err := l.snapshot(turns)
 	if err != nil {
 		if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
 			l.fail(err)
 		}
-		l.endCheckpoint(ctx, trigger.Checkpoint{}, err)
+		l.endCheckpoint(turns, trigger.Checkpoint{}, err)
 		return
 	}
 	l.book.mu.Lock()
 	a.step = step
 	l.book.mu.Unlock()
-	l.jobs.Go(func() {
+	l.job("checkpoint job", func() {
 		made, err := l.write(ctx, pinned, step)
 		l.endCheckpoint(ctx, made, err)
 	})
@@ -91,7 +102,7 @@ func (l *Loop) endCheckpoint(ctx context.Context, made trigger.Checkpoint, err e
 func (l *Loop) startPush(ctx context.Context, f trigger.Facts, d decided) {
 	p := l.beginPush(f, d)
 	pusher := l.cfg.Targets[d.Target].Pusher
-	l.jobs.Go(func() {
+	l.job("push job", func() {
 		err := guard("push", func() error {
 			return pusher.Push(ctx, PushJob{Checkpoint: p.checkpoint.ID, Trigger: p.trigger})
 		})
@@ -115,18 +126,15 @@ func (l *Loop) beginPush(f trigger.Facts, d decided) *push {
 	return t.begin(now, t.queue[0].checkpoint, PushRequested)
 }
 
-// endPush runs on the job's goroutine.
+// endPush runs on the job's goroutine. The loop goes on at once; the requesters hear of it when it is saved.
 func (l *Loop) endPush(ctx context.Context, target int, p *push, err error) {
 	err = interrupted(ctx, err)
 	now := l.cfg.Now()
-	releases := l.book.endPush(target, now, err)
-	for _, release := range releases {
-		release()
-	}
+	l.book.endPush(target, now, err)
 	log := l.cfg.Log.With("target", l.cfg.Targets[target].Pusher.Name(), "checkpoint", p.checkpoint.ID, "trigger", p.trigger)
 	l.logPush(log, err, now.Sub(p.since))
 	l.Wake()
-	l.saveSync()
+	l.settle()
 }
 
 // logPush is for whoever debugs the loop: the pusher itself tells of each push. Only of its panic it cannot.
@@ -139,17 +147,6 @@ func (l *Loop) logPush(log hclog.Logger, err error, took time.Duration) {
 	default:
 		log.Debug("push committed", "took", took)
 	}
-}
-
-func (l *Loop) saveSync() {
-	if l.cfg.SaveSync == nil {
-		return
-	}
-	l.saving.Lock()
-	defer l.saving.Unlock()
-	summary := l.Status().Sync
-	summary.Running = uuid.Nil // it does not outlive this run
-	l.cfg.SaveSync(summary)
 }
 
 // interrupted marks the error of a job that was cut off by the end of the loop.

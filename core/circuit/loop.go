@@ -19,6 +19,9 @@ type Loop struct {
 
 	saving sync.Mutex // makes calls of SaveSync one at a time, in order
 
+	cut      context.CancelFunc // ends the step that runs, and every later one; guarded by the book's mutex, nil before Run
+	cutTimer *time.Timer        // calls cut when a stop runs out of time; guarded likewise
+
 	// Of the goroutine in Run.
 	memory trigger.State
 	jobs   sync.WaitGroup
@@ -48,15 +51,17 @@ func (l *Loop) Wake() {
 // Run drives the open circuit until Stop, the end of ctx, or a failure, and returns when its last job has ended.
 //
 // It returns nil after a Stop of which all could be done, and an error that starts with "stop:" otherwise. When ctx ends it cancels the running
-// jobs and returns ctx's error. When the circuit fails, by an error of Step that does not come from ctx or by a panic, no further work is
-// started, running jobs may end within ShutdownTimeout, and Run returns that error. A failed Snapshot is not a failed circuit.
+// jobs and returns ctx's error. When the circuit fails, by an error of Step that does not come from its context or by a panic, no further work
+// is started, running jobs may end within ShutdownTimeout, and Run returns that error. A failed Snapshot is not a failed circuit.
 func (l *Loop) Run(ctx context.Context) error {
-	if err := l.begin(); err != nil {
-		return err
-	}
 	jobs, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := guard("loop", func() error { return l.drive(jobs) })
+	turns, cut := context.WithCancel(jobs)
+	defer cut()
+	if err := l.begin(cut); err != nil {
+		return err
+	}
+	err := guard("loop", func() error { return l.drive(jobs, turns) })
 	cancel()
 	if err == ctx.Err() {
 		l.finish(nil) // nil, or ended from outside as asked
@@ -66,8 +71,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	return err
 }
 
-// drive is the loop: observe, stamp the time, decide, act, repeat.
-func (l *Loop) drive(ctx context.Context) error {
+// drive is the loop: observe, stamp the time, decide, act, repeat. The jobs run under ctx; turns is for what the circuit does on this
+// goroutine, Step and Snapshot, and ends earlier: see bound.
+func (l *Loop) drive(ctx, turns context.Context) error {
 	for ctx.Err() == nil {
 		facts := l.observe()
 		next := l.next(facts)
@@ -76,9 +82,9 @@ func (l *Loop) drive(ctx context.Context) error {
 		}
 		switch next.Kind {
 		case trigger.Step:
-			l.step(ctx)
+			l.step(turns)
 		case trigger.TakeCheckpoint:
-			l.takeCheckpoint(ctx, facts)
+			l.takeCheckpoint(ctx, turns, facts)
 		case trigger.Sync:
 			l.startPush(ctx, facts, next)
 		default:
@@ -98,8 +104,8 @@ func (l *Loop) observe() trigger.Facts {
 	defer l.book.mu.Unlock()
 	now := l.cfg.Now()
 	l.book.see(seen, now)
-	for _, release := range l.book.takeUnpinned() {
-		l.jobs.Go(release)
+	if l.book.unsettled() {
+		l.job("settling", l.settle)
 	}
 	return l.book.facts(now)
 }
@@ -158,7 +164,7 @@ func waitingFor(d decided, f trigger.Facts) string {
 	}
 }
 
-// step takes one step and answers the requests for it.
+// step takes one step and answers the requests for it. One that ends because ctx has ended changed nothing, and is no failure.
 func (l *Loop) step(ctx context.Context) {
 	asks := l.book.takeStepAsks()
 	var result StepResult
@@ -215,14 +221,37 @@ func (l *Loop) fail(cause error) {
 	l.book.ending = newFailure(cause, deadline)
 }
 
-func (l *Loop) begin() error {
+func (l *Loop) begin(cut context.CancelFunc) error {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
 	if l.book.state != StateStarting {
 		return ErrRunning
 	}
 	l.book.load(l.cfg.Now())
+	l.cut = cut
+	l.bound()
 	return nil
+}
+
+// bound makes a step that is running keep the word of a Stop: it is cut off at once when nothing is owed, else at the deadline. The loop's
+// goroutine is inside the step then and cannot look at the clock itself. The caller holds the book's mutex.
+func (l *Loop) bound() {
+	switch e := l.book.ending; {
+	case e == nil || l.cut == nil: // not told, or not running yet
+	case !e.wait:
+		l.cut()
+	case l.cutTimer == nil:
+		l.cutTimer = time.AfterFunc(e.deadline.Sub(l.cfg.Now()), l.cut)
+	}
+}
+
+// unbound ends the timer that bound may have started.
+func (l *Loop) unbound() {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	if l.cutTimer != nil {
+		l.cutTimer.Stop()
+	}
 }
 
 // outcome is what Run returns. A failure of the circuit outranks the end of ctx.
@@ -238,14 +267,15 @@ func (l *Loop) outcome(ctx context.Context) error {
 
 // finish waits for the cancelled jobs and answers everything that is still open. failure is what status shows from then on.
 func (l *Loop) finish(failure error) {
+	l.unbound()
 	l.waits.set("")
 	l.calls.set("cancelled jobs to end")
 	l.jobs.Wait()
-	l.calls.set("")
-	releases := l.book.close(l.cfg.Now(), failure)
-	for _, release := range releases {
-		release()
+	if l.book.close(l.cfg.Now(), failure) {
+		l.job("settling", l.settle)
+		l.jobs.Wait()
 	}
+	l.calls.set("")
 	l.cfg.Log.Debug("loop ended", "error", failure) // whoever ran it tells the rest
 }
 

@@ -73,11 +73,24 @@ func (l *Loop) syncable(target string) (trigger.Checkpoint, error) {
 	return l.book.checkpoints.published, nil
 }
 
+// pin guards both what the host gives: Pin, and the release, which may be called on any goroutine.
 func (l *Loop) pin(id uuid.UUID) (release func(), err error) {
 	if l.cfg.Pin == nil {
 		return func() {}, nil
 	}
-	return l.cfg.Pin(id)
+	var unpin func()
+	err = guard("pin", func() (err error) {
+		unpin, err = l.cfg.Pin(id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := guard("release of a pin", func() error { unpin(); return nil }); err != nil {
+			l.logFailure("checkpoint not released", err)
+		}
+	}, nil
 }
 
 func (l *Loop) enqueueSync(target string, c trigger.Checkpoint, release func()) (SyncRequest, error) {
@@ -156,8 +169,9 @@ func (l *Loop) setPaused(paused bool) error {
 }
 
 // Stop ends the loop; Run then returns. With checkpoint it first takes a checkpoint that covers the current step, unless the published one does,
-// pushes it to the targets with PushOnShutdown, and lets running jobs end, all within ShutdownTimeout. Without, it cancels running jobs and does
-// none of that; so does a Stop(false) while an earlier Stop is under way. From the call on, no new request is taken.
+// pushes it to the targets with PushOnShutdown, and lets running jobs end, all within ShutdownTimeout; a step that is still running then is
+// cancelled. Without, it cancels the running step and running jobs and does none of that; so does a Stop(false) while an earlier Stop is under
+// way. From the call on, no new request is taken.
 func (l *Loop) Stop(checkpoint bool) error {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()
@@ -169,6 +183,7 @@ func (l *Loop) Stop(checkpoint bool) error {
 	case !checkpoint:
 		l.book.ending.abandon()
 	}
+	l.bound()
 	l.Wake()
 	return nil
 }

@@ -262,6 +262,30 @@ func TestEveryRequestIsAnsweredExactlyOnceAtExit(t *testing.T) {
 	}
 }
 
+// A circuit that went back has requests from before for steps that it has not reached again; later ones do not wait for those.
+func TestOfTheStepsThatRequestsMustCoverTheLowestDecides(t *testing.T) {
+	b := newBook(Config{Restored: trigger.Checkpoint{ID: id(1), Step: 2}})
+	look := func(step uint64) trigger.Facts {
+		b.notice()
+		b.see(Facts{Step: step}, time.Time{})
+		return b.facts(time.Time{})
+	}
+	ahead := b.checkpoints.ask()
+	expect(t, "cover of the first", look(7).CheckpointCover, 7)
+	near := b.checkpoints.ask()
+	facts := look(5)
+	expect(t, "cover of both", facts.CheckpointCover, 5)
+	next, _ := trigger.Decide(trigger.Policy{}, trigger.State{}, facts)
+	expect(t, "decision", next.Kind, trigger.TakeCheckpoint)
+	b.checkpoints.begin(time.Time{}, 5)
+	b.checkpoints.end(time.Time{}, trigger.Checkpoint{ID: id(2), Step: 5}, nil)
+	expect(t, "answers to the second", len(near.done), 1)
+	expect(t, "answers to the first", len(ahead.done), 0)
+	b.checkpoints.begin(time.Time{}, 8)
+	b.checkpoints.end(time.Time{}, trigger.Checkpoint{ID: id(3), Step: 8}, nil)
+	expect(t, "answers to the first, once its step is covered", len(ahead.done), 1)
+}
+
 func answered(t *testing.T, done <-chan error) error {
 	t.Helper()
 	synctest.Wait()

@@ -135,8 +135,8 @@ func (b *book) status() Status {
 		Doing: b.decision.Kind.String(), Why: b.decision.Why, Until: b.decision.Until,
 		Checkpoint: b.checkpoints.status(), Sync: b.sync,
 	}
-	s.Sync.Failure, s.Sync.PeriodicFailure = clone(b.sync.Failure), clone(b.sync.PeriodicFailure)
-	s.Sync.Running = uuid.Nil
+	s.Sync = b.sync.copied()
+	s.Sync.Success, s.Sync.Periodic = b.saved.success, b.saved.periodic
 	for _, t := range b.targets {
 		shown := t.status()
 		s.Targets = append(s.Targets, shown)

@@ -225,7 +225,7 @@ func TestManyCallersAtOnceAreAllAnswered(t *testing.T) {
 		if len(open) < 500 {
 			t.Errorf("only %d requests", len(open))
 		}
-		expect(t, "pins or waiters left", len(r.loop.book.waiters)+len(r.loop.book.unpinned), 0)
+		expect(t, "pins or waiters left", len(r.loop.book.waiters)+len(r.loop.book.owed), 0)
 	})
 }
 

@@ -162,6 +162,27 @@ func TestStop(t *testing.T) {
 			took: 3 * time.Second, made: 2, step: 5, pushes: "2 shutdown",
 		},
 		{
+			name:  "a step that does not end is cut off at the deadline",
+			given: func(r *rig) { r.stepFor(time.Hour) },
+			took:  30 * time.Second, err: "push to a: shutdown timeout passed", made: 1, step: 1,
+		},
+		{
+			name:   "without checkpoint a running step is cut off",
+			given:  func(r *rig) { r.stepFor(time.Hour); sleep(time.Second) },
+			abrupt: true, made: 1, step: 1,
+		},
+		{
+			name:  "a second stop without checkpoint cuts off the step that the first one waits for",
+			given: func(r *rig) { r.stepFor(time.Hour) },
+			then:  func(r *rig) { sleep(3 * time.Second); _ = r.loop.Stop(false) },
+			took:  3 * time.Second, made: 1, step: 1,
+		},
+		{
+			name:  "a step that ends in time is waited for and saved",
+			given: func(r *rig) { r.stepFor(5 * time.Second) },
+			took:  5 * time.Second, made: 2, step: 2, pushes: "2 shutdown",
+		},
+		{
 			name:  "a fenced target is left alone",
 			given: func(r *rig) { r.stores[0].state.Fenced = true; r.engine.feed(1) },
 			made:  2, step: 2,
@@ -229,6 +250,13 @@ func (s stopStory) run(t *testing.T) {
 	expect(t, "step", status.Checkpoint.Published.Step, s.step)
 	expect(t, "pushes", r.stores[0].told(), s.pushes)
 	expect(t, "pushes on b", len(r.stores[1].done()), s.onOther)
+}
+
+// stepFor has a step begin that takes that long.
+func (r *rig) stepFor(d time.Duration) {
+	r.engine.change(func(e *engine) { e.stepping = func(ctx context.Context) error { return pass(ctx, d) } })
+	r.engine.feed(1)
+	synctest.Wait()
 }
 
 // told is what a target was asked to do and how it ended.

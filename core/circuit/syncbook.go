@@ -20,13 +20,13 @@ func (b *book) refuse(t *targetBook, now time.Time, err error) {
 	}
 }
 
-// answerSync answers one queue entry of a target; where that completes a request, status says so.
+// answerSync enters one target's answer to a queue entry; where that completes a request, the request is owed its answer.
 func (b *book) answerSync(t *targetBook, a *syncAsk, now time.Time, err error) {
 	for _, g := range a.groups {
-		if !g.answer(t.Pusher.Name(), err) {
+		if !g.enter(t.Pusher.Name(), err) {
 			continue
 		}
-		b.unpinned = append(b.unpinned, g.release)
+		b.owed = append(b.owed, g)
 		if verdict := g.verdict(); verdict != nil {
 			b.sync.Failure = &SyncFailure{Checkpoint: g.checkpoint, Error: verdict.Error(), At: now}
 		} else {

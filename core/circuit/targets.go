@@ -129,8 +129,8 @@ func (t *targetBook) nextPeriodic(s PushState) time.Time {
 	return due
 }
 
-// answer enters one target's outcome and tells whether it was the last one.
-func (g *syncGroup) answer(target string, err error) (last bool) {
+// enter takes one target's outcome and tells whether it was the last one.
+func (g *syncGroup) enter(target string, err error) (last bool) {
 	g.waiting--
 	if err == nil {
 		g.committed++
@@ -141,11 +141,7 @@ func (g *syncGroup) answer(target string, err error) (last bool) {
 			g.fatal = append(g.fatal, err)
 		}
 	}
-	if g.waiting > 0 {
-		return false
-	}
-	g.done <- errors.Join(g.errs...)
-	return true
+	return g.waiting == 0
 }
 
 // verdict of an answered request for status: nil when the checkpoint is on every addressed target that is not fenced, and on one at least.

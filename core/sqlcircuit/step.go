@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/cairnsync/cairn/core/circuit"
 )
@@ -31,7 +33,8 @@ type outcome struct {
 }
 
 // Step applies what the inputs hold, up to MaxBatch records each and batches whole, in one transaction with the new positions and the
-// new step number. It changes nothing when there is nothing to take, and while the WAL is so long that a fold must come first.
+// new step number. It changes nothing when there is nothing to take, and while the WAL is so long that a fold must come first. When ctx
+// ends, the statement that runs is interrupted and everything rolled back, however long the batch; the error then is ctx's.
 func (c *Circuit) Step(ctx context.Context) (circuit.StepResult, error) {
 	if c.writer == nil {
 		return circuit.StepResult{}, ErrNotRunning
@@ -55,7 +58,12 @@ func (c *Circuit) Step(ctx context.Context) (circuit.StepResult, error) {
 	}()
 	outcomes, next, err := c.commit(ctx, work)
 	if err != nil {
-		answerAll(work, fmt.Errorf("step: %w", err))
+		if ctx.Err() != nil {
+			err = ctx.Err() // whatever the interrupt made of it
+			answerAll(work, fmt.Errorf("%w: it is stopping, and nothing of the batch was applied", ErrNotRunning))
+		} else {
+			answerAll(work, fmt.Errorf("step: %w", err))
+		}
 		settled = true
 		return result, fmt.Errorf("step %d: %w", result.Step+1, err)
 	}
@@ -111,13 +119,12 @@ func (c *Circuit) attempt(
 			err = errors.Join(err, c.own.rollback.run())
 		}
 	}()
+	uninterrupted := c.interruptAtEnd(ctx)
+	defer uninterrupted() // before the rollback
 	tx := &transaction{c: c, decided: decided, doomed: doomed, seqs: map[sourceKey]uint64{}, counts: map[*input]counts{}}
 	outcomes := make([]outcome, 0, len(work))
 	for i, p := range work {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		o, err := tx.applyPortion(i, p)
+		o, err := tx.applyPortion(ctx, i, p)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -126,11 +133,37 @@ func (c *Circuit) attempt(
 	if !tx.changed {
 		return outcomes, c.step.Load(), nil
 	}
+	uninterrupted() // what is applied may now be committed
 	next = c.step.Load() + 1
 	if err := tx.finish(next); err != nil {
 		return nil, 0, err
 	}
 	return outcomes, next, nil
+}
+
+// interruptAtEnd makes the statement that runs on the writer fail once ctx has ended, until the function it returns is called: from then on
+// no interrupt comes. One that comes between two statements is lost, so it is repeated.
+func (c *Circuit) interruptAtEnd(ctx context.Context) (release func()) {
+	over, gone := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(gone)
+		again := time.NewTicker(time.Millisecond)
+		defer again.Stop()
+		for {
+			c.writer.interrupt()
+			select {
+			case <-over:
+				return
+			case <-again.C:
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(over)
+		if !stop() {
+			<-gone
+		}
+	})
 }
 
 // settle tells the inputs and the waiting clients what was committed.

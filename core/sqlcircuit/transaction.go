@@ -1,6 +1,7 @@
 package sqlcircuit
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ type takenBack struct {
 func (t *takenBack) Error() string { return "a portion of the step is taken back: " + t.outcome.stop }
 
 // applyPortion applies portion number i of the step.
-func (tx *transaction) applyPortion(i int, p portion) (outcome, error) {
+func (tx *transaction) applyPortion(ctx context.Context, i int, p portion) (outcome, error) {
 	if o, known := tx.decided[i]; known {
 		tx.add(o)
 		return o, nil
@@ -45,7 +46,7 @@ func (tx *transaction) applyPortion(i int, p portion) (outcome, error) {
 	if p.batch != nil && tx.duplicate(p) {
 		return outcome{portion: p, duplicate: true}, nil
 	}
-	o, err := tx.applyItems(p)
+	o, err := tx.applyItems(ctx, p)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -80,10 +81,13 @@ func (tx *transaction) duplicate(p portion) bool {
 	return p.batch.seq <= max(tx.seqs[key], tx.c.sources.position(key))
 }
 
-func (tx *transaction) applyItems(p portion) (outcome, error) {
+func (tx *transaction) applyItems(ctx context.Context, p portion) (outcome, error) {
 	o := outcome{portion: p}
 	prefix := p.batch.label(tx.c.step.Load() + 1)
 	for i := range p.items {
+		if err := ctx.Err(); err != nil {
+			return o, err
+		}
 		it := &p.items[i]
 		if it.mark {
 			if err := tx.mark(p.in, it); err != nil {

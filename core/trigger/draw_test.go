@@ -11,9 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cases is how often each property is tried when nobody says otherwise with -rapid.checks.
-const cases = "10000"
-
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
