@@ -74,7 +74,7 @@ func (w *world) killThePlugin(chance *rand.Rand) (pid int, during string) {
 	})
 	pause := time.NewTimer(time.Duration(chance.Int64N(int64(300 * time.Millisecond))))
 	<-pause.C
-	if plugin := w.offsite().Plugin; plugin == nil || plugin.State != "ready" {
+	if !ready(w) {
 		during = "starting"
 	}
 	check(w.t, syscall.Kill(pid, syscall.SIGKILL)) // it is the host's child, a zombie at worst
@@ -85,9 +85,13 @@ func (w *world) killThePlugin(chance *rand.Rand) (pid int, during string) {
 func (w *world) untilReplaced(pid int) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("plugin process %d is replaced", pid), func() bool {
-		plugin := w.offsite().Plugin
-		return plugin != nil && plugin.State == "ready" && pluginPID(w.host.pid()) != pid
+		return ready(w) && pluginPID(w.host.pid()) != pid
 	})
+}
+
+func ready(w *world) bool {
+	plugin := w.offsite().Plugin
+	return plugin != nil && plugin.State == "ready"
 }
 
 // pluginPID is the child of a host that this test started, 0 while it has none.
@@ -113,7 +117,7 @@ func processStat(name string) []string {
 	return strings.Fields(rest)
 }
 
-func TestTortureABrokenPluginIsLeftAloneUntilTheHostIsReplaced(t *testing.T) {
+func TestTortureABrokenPluginIsLeftAloneUntilTheOperatorActs(t *testing.T) {
 	t.Parallel()
 	const crashes = 5 // within ten minutes
 	plugins := buildPlugins(t)
@@ -145,8 +149,10 @@ func TestTortureABrokenPluginIsLeftAloneUntilTheHostIsReplaced(t *testing.T) {
 		return job != nil && job.StuckSince != nil && strings.Contains(job.Error, "broken")
 	})
 	end()
-	w.stop()
-	w.start("")
+	w.cairn("pipeline", "stop", pipe)
+	w.eventually("the pipeline is stopped", func() bool { return w.view().State == "stopped" })
+	w.cairn("pipeline", "start", pipe)
+	w.eventually("the plugin is tried again", func() bool { return ready(w) })
 	w.eventually("the pipeline runs", w.running)
 	w.finish(want)
 	seen()

@@ -51,7 +51,7 @@ func (s *Supervisor) unready(op, key string, status Status, err error) error {
 	exit.Reason = "is " + string(status.State) + ": " + exit.Reason
 	e := gone(s.spec, op, key, exit, err)
 	if status.State == StateBroken {
-		e.Hint = "correct the cause, then reset the target or restart cairn"
+		e.Hint = "correct the cause, then stop and start a pipeline that uses the target, or restart cairn"
 	}
 	return e
 }
