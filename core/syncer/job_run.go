@@ -31,7 +31,10 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 		number = s.base.Number
 	}
 	rec := t.finish(stateAfter(ctx, err), number, err)
-	if s.looked && s.confirmed {
+	switch {
+	case isGone(err):
+		w.state.lose()
+	case s.looked && s.confirmed:
 		w.state.committed(s.base, rec.Finished)
 	}
 	if err == nil {
@@ -63,13 +66,24 @@ func conditionAfter(err error) (c Condition, reason string, behind uint64, taken
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		return Held, err.Error(), held.Behind, nil
 	}
+	if _, lost := errors.AsType[*LostError](err); lost {
+		return Held, err.Error(), 0, nil
+	}
+	_, vanished := errors.AsType[*VanishedError](err)
 	_, owned := errors.AsType[*OwnedError](err)
 	_, refused := errors.AsType[*RefusedError](err)
 	_, unsupported := errors.AsType[*repository.UnsupportedError](err)
-	if owned || refused || unsupported || errors.Is(err, repository.ErrCorrupt) {
+	if vanished || owned || refused || unsupported || errors.Is(err, repository.ErrCorrupt) {
 		return Refused, err.Error(), 0, nil
 	}
 	return Ready, "", 0, nil
+}
+
+// isGone says that the repository which held our commits was seen not to be there.
+func isGone(err error) bool {
+	_, lost := errors.AsType[*LostError](err)
+	_, vanished := errors.AsType[*VanishedError](err)
+	return lost || vanished
 }
 
 // stateAfter is how a job ended.

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,6 +32,7 @@ type state struct {
 	FirstSeen time.Time `json:"first_seen"` // first start of this sync block
 
 	Committed  *CommitRef `json:"committed,omitempty"` // newest commit of ours there, whoever asked
+	Lost       *CommitRef `json:"lost,omitempty"`      // what Committed was before the repository was seen to be gone
 	Success    uuid.UUID  `json:"success"`
 	Periodic   uuid.UUID  `json:"periodic"`
 	PeriodicAt time.Time  `json:"periodic_at,omitzero"` // end of the last periodic commit
@@ -90,10 +92,25 @@ func (s *state) committed(newest *known, now time.Time) {
 	switch {
 	case newest == nil:
 		s.Committed = nil
+		return
 	case s.Committed == nil || s.Committed.Number != newest.Number || s.Committed.Checkpoint != newest.Checkpoint.ID:
 		s.Committed = &CommitRef{Number: newest.Number, Checkpoint: newest.Checkpoint.ID, Step: newest.Checkpoint.Step, At: now}
 	}
+	s.Lost = nil
 }
+
+// lose notes that the repository is gone, or is not ours any more: what was committed is not shown as committed, and not forgotten.
+func (s *state) lose() {
+	if s.Committed != nil {
+		s.Committed, s.Lost = nil, s.Committed
+	}
+}
+
+// held is the newest commit of ours that we know to have been there; nil = none, or the operator gave it up.
+func (s *state) held() *CommitRef { return cmp.Or(s.Committed, s.Lost) }
+
+// forget gives up what was there: the operator has seen that it is not.
+func (s *state) forget() { s.Committed, s.Lost = nil, nil }
 
 // succeeded moves what the job's trigger may move. The commit exists and has been confirmed.
 func (s *state) succeeded(rec JobRecord) {

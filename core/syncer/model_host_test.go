@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,7 +166,8 @@ func (l *life) openWorker() bool {
 		return false
 	}
 	w.packs.codec = l.h.codec
-	w.session.codec, w.session.wrong = l.w.checker.codec, l.h.wrong
+	w.codec, w.wrong = l.w.checker.codec, l.h.wrong
+	w.session = w.newSession()
 	l.worker = w
 	return true
 }
@@ -193,7 +195,10 @@ func (l *life) checkpoint() *heldCheckpoint {
 func (l *life) report(cp *heldCheckpoint, err error) bool {
 	fenced, isFenced := errors.AsType[*FencedError](err)
 	held, isHeld := errors.AsType[*HeldError](err)
+	lost, isLost := errors.AsType[*LostError](err)
 	switch {
+	case err == nil && slices.Contains(l.told, cp.manifest.ID):
+		l.w.tell("%s knows that step %d is committed", l.h.actor(), cp.manifest.Step)
 	case err == nil:
 		l.told = append(l.told, cp.manifest.ID)
 		l.w.tell("%s REPORTS step %d committed", l.h.actor(), cp.manifest.Step)
@@ -206,7 +211,15 @@ func (l *life) report(cp *heldCheckpoint, err error) bool {
 		l.w.tell("%s is held: commit %d", l.h.actor(), held.Commit)
 		l.h.disk = nil // the operator restores
 		return false
-	case errors.Is(err, repository.ErrCorrupt):
+	case isLost:
+		l.w.tell("%s is held: commit %d is lost", l.h.actor(), lost.Was.Number)
+		if !l.w.wiped {
+			l.w.checker.violation("%s misses commit %d, and nobody wiped the store", l.h.actor(), lost.Was.Number)
+		}
+		return false
+	case isGone(err) && !l.w.wiped:
+		l.w.checker.violation("%s: %v, and nobody wiped the store", l.h.actor(), err)
+	case errors.Is(err, repository.ErrCorrupt) && !l.w.wiped:
 		l.w.checker.violation("%s finds corruption: %v", l.h.actor(), err)
 		return false
 	default:

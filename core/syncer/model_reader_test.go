@@ -34,6 +34,7 @@ func (r *reader) run(ctx context.Context, w *world) {
 		}
 		c, err := newestFor(ctx, gate{w: w, actor: r.name}, w.checker.codec)
 		switch {
+		case w.wiped: // what it finds in ruins, and what was reported before, are no longer its matter
 		case errors.Is(err, repository.ErrCorrupt):
 			w.checker.violation("a reader finds corruption: %v", err)
 		case err != nil: // it asks again

@@ -30,6 +30,8 @@ type world struct {
 	reader  *reader
 	faults  int // how many calls may still go wrong
 	calm    bool
+	wipes   bool // the store will be wiped, once
+	wiped   bool
 	changed bool // the store, since it was last checked
 
 	mu      sync.Mutex
@@ -55,6 +57,9 @@ type gateCall struct {
 func (c *gateCall) String() string {
 	return c.actor + " " + c.op + " " + strings.TrimPrefix(c.key, modelPrefix+"/")
 }
+
+// retires says whether the call belongs to a retention. One that was begun before the store was wiped would retire what is new there.
+func (c *gateCall) retires() bool { return c.op == "delete" || c.mutates && strings.Contains(c.key, "/gc/") }
 
 const modelPrefix = "model"
 
@@ -170,8 +175,22 @@ func (w *world) upheaval() bool {
 			h.start(w)
 			return true
 		}
+	case 5:
+		if w.wipes && !w.wiped {
+			w.wipe()
+			return true
+		}
 	}
 	return false
+}
+
+// wipe empties the store. What was reported is lost, and requests that are on their way will make ruins: from here on the story is only about
+// what is told afterwards.
+func (w *world) wipe() {
+	w.tell("THE STORE IS WIPED")
+	w.wiped = true
+	_ = w.mem.Delete(context.Background(), w.mem.Keys()) // far fewer than MaxDelete, and memory does not fail
+	w.checker.wiped()
 }
 
 // decide gives a waiting call its fate.
@@ -213,6 +232,9 @@ func (w *world) decide(c *gateCall) {
 }
 
 func (w *world) apply(c *gateCall) error {
+	if w.wiped && c.retires() {
+		return unavailable()
+	}
 	w.changed = w.changed || c.mutates
 	return c.apply()
 }
@@ -291,15 +313,15 @@ func (g gate) Get(ctx context.Context, req sdk.GetRequest) (res sdk.GetResult, e
 
 func (g gate) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
 	return func(yield func(sdk.Object, error) bool) {
-		var keys []string
+		var found []sdk.Object
 		err := g.w.wait(ctx, &gateCall{actor: g.actor, op: "list", key: req.Prefix, apply: func() error {
-			keys = slices.DeleteFunc(g.w.mem.Keys(), func(k string) bool {
-				return !strings.HasPrefix(k, req.Prefix) || k <= req.StartAfter
-			})
+			for obj := range g.w.mem.List(context.Background(), req) {
+				found = append(found, obj)
+			}
 			return nil
 		}})
-		for _, key := range keys {
-			if err == nil && !yield(sdk.Object{Key: key}, nil) {
+		for _, obj := range found {
+			if err == nil && !yield(obj, nil) {
 				return
 			}
 		}

@@ -14,8 +14,8 @@ import (
 // and of those there is one for each job that ended without an answer.
 const attempts = 16
 
-// push commits the pinned checkpoint, or proves that it is committed. When it returns nil, the commit exists and no higher epoch did
-// after its creation.
+// push commits the pinned checkpoint, or proves that it is committed. When it returns nil, the commit exists and, after its creation, our
+// epoch did and no higher one.
 func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 	m := p.Manifest()
 	if s.fence != nil {
@@ -56,6 +56,9 @@ func (s *session) holds(m checkpoint.Manifest) bool {
 // done says whether that may be told.
 func (s *session) done(m checkpoint.Manifest) bool { return s.holds(m) && s.confirmed && !s.unresolved }
 
+// doubt takes back what was confirmed, for a job that must look for itself.
+func (s *session) doubt() { s.confirmed = false }
+
 // confirm looks at the epoch after a commit of ours was created: only then is success told to anyone.
 func (s *session) confirm(ctx context.Context) error {
 	if !s.wrong.tellEarly {
@@ -74,10 +77,8 @@ func (s *session) attempt(ctx context.Context, p pinned, packs *packer) error {
 	if err != nil {
 		return fmt.Errorf("plan push of checkpoint %s: %w", m.ID, err)
 	}
-	if len(plan.New) > 0 {
-		if err := s.stillHighest(ctx); err != nil { // not needed for safety: it saves the upload
-			return err
-		}
+	if err := s.stillHighest(ctx); err != nil { // not needed for safety: it saves the upload, and litter where the repository was
+		return err
 	}
 	built := repository.NewBuilder(plan, s.epoch, s.last+1)
 	if err := packs.upload(ctx, s.remote, p, plan, built); err != nil {
@@ -158,7 +159,7 @@ func (s *session) peek(ctx context.Context) (landed bool, err error) {
 	case err != nil:
 		return false, err
 	case c.Epoch > s.epoch:
-		return false, s.fencedBy(ctx, c)
+		return false, s.takenOver(ctx, c.Epoch)
 	case !s.mine(c):
 		return false, fmt.Errorf("target %q: commit %d of epoch %d by writer %s lies above the seal of epoch %d: %w",
 			s.target, n, c.Epoch, c.Writer.ID, s.epoch, repository.ErrCorrupt)

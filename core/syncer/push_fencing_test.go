@@ -88,24 +88,29 @@ func TestFiftyAlternatingTakeoversMakeOneLine(t *testing.T) {
 
 // CASES A47: a writer that was stopped in the middle of a commit, while another one took over.
 func TestAWriterThatSleptThroughATakeoverDoesNotReportSuccess(t *testing.T) {
-	for _, at := range []string{"put strikes/commit/00000000000000000003", "get strikes/epoch/00000000000000000002"} {
-		t.Run(at, func(t *testing.T) {
+	for _, row := range []struct {
+		call string
+		nth  int
+	}{{"list strikes/epoch/", 1}, {"put strikes/commit/00000000000000000003", 1}, {"list strikes/epoch/", 2}} {
+		t.Run(fmt.Sprintf("%s, %d", row.call, row.nth), func(t *testing.T) {
 			a := newBench(t)
 			b := newBenchOn(t, a.mem, "beta")
 			wa, wb := a.worker(), b.worker()
 			first := a.publish(1, map[string]string{"f": "a1"})
 			a.mustPush(wa, first, Periodic)
-			b.inherit()
-			asleep := false
+			seen := 0
 			a.store.Before = func(_ ctxt, c callt) error {
-				if !asleep && strings.HasPrefix(c.Op+" "+c.Key, at) {
-					asleep = true
-					b.mustPush(wb, b.publish(2, map[string]string{"f": "b2"}), Periodic)
+				if !strings.HasPrefix(c.Op+" "+c.Key, row.call) {
+					return nil
+				}
+				if seen++; seen == row.nth {
+					b.inherit()
+					b.mustPush(wb, b.publish(3, map[string]string{"f": "b2"}), Periodic)
 				}
 				return nil
 			}
 			err := a.push(wa, a.publish(2, map[string]string{"f": "a2"}), Periodic)
-			if _, ok := errors.AsType[*FencedError](err); !ok || !asleep {
+			if _, ok := errors.AsType[*FencedError](err); !ok || seen < row.nth {
 				t.Fatalf("error %v", err)
 			}
 			if s := wa.Status(); s.Periodic != first || s.Committed.Checkpoint != first {

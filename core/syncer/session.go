@@ -7,6 +7,7 @@ import (
 
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // looks bounds how often a look begins again because what it listed was retired: each time the repository has a newer commit.
@@ -36,6 +37,7 @@ type session struct {
 	now       func() time.Time
 	codec     commitCodec
 	adopted   *adoption
+	was       *CommitRef // newest commit of ours that is remembered from there; nil = none, or the operator gave it up
 	wrong     mutants
 
 	phase      phase
@@ -43,11 +45,12 @@ type session struct {
 	looked     bool              // base is what the repository has
 	claiming   uint64            // epoch whose claim had no answer; 0 = none
 	epoch      uint64            // ours; 0 before the claim
+	ours       sdk.Object        // our epoch object as listed when it was last read; zero = never
 	last       uint64            // newest number of the line; the next commit is last+1
 	lastSum    repository.Digest // of commit last's stored bytes
 	base       *known            // newest checkpoint commit of the line; nil = none
 	unresolved bool              // a create of commit last+1 had no answer
-	confirmed  bool              // after base was created the next epoch was seen to be absent
+	confirmed  bool              // after base was created our epoch was seen to be there and to be the highest
 	fence      *FencedError      // set once, final
 	listed     []uint64          // commit numbers, ascending, as last listed
 	cache      map[uint64]known  // commits read while the session opens
@@ -72,6 +75,7 @@ type mutants struct {
 	noSeal            bool // continue behind the head without a seal
 	listBeforeClaim   bool // trust the listing of the look
 	tellEarly         bool // tell success before the epoch is looked at again
+	ownEpochUnseen    bool // look only for an epoch above ours
 	conflictIsSuccess bool // a taken number is taken for our own commit
 	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
 }
@@ -97,7 +101,7 @@ func (s *session) lookOnce(ctx context.Context) (*known, error) {
 		return nil, err
 	}
 	if !s.hasFormat && len(numbers) > 0 {
-		return nil, fmt.Errorf("target %q holds %d commits below %q but no FORMAT.json: %w: restore that object or use another prefix",
+		return nil, fmt.Errorf("target %q holds %d commits below %q but no FORMAT.json: %w: restore that object, remove what is left of the repository, or use another prefix",
 			s.target, len(numbers), s.prefix, repository.ErrCorrupt)
 	}
 	s.listed = numbers
@@ -204,6 +208,9 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 		newest, err := s.look(ctx)
 		if err != nil {
 			return err
+		}
+		if newest == nil && s.was != nil { // the newest checkpoint commit is never retired
+			return &LostError{Target: s.target, Prefix: s.prefix, Was: *s.was}
 		}
 		if err := s.admits(newest, m); err != nil {
 			return err

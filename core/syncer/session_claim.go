@@ -165,7 +165,7 @@ func (s *session) sealAt(ctx context.Context, n uint64) error {
 func (s *session) pass(ctx context.Context, c known) error {
 	switch {
 	case c.Epoch > s.epoch:
-		return s.fencedBy(ctx, c)
+		return s.takenOver(ctx, c.Epoch)
 	case s.mine(c) && c.Kind == repository.KindSeal:
 		s.phase = sealed
 	case c.Epoch == s.epoch:

@@ -53,6 +53,37 @@ func (e *HeldError) Error() string {
 		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork)
 }
 
+// VanishedError says that the repository is no longer the one that this host writes: its epoch is not there any more, or is another
+// writer's. Nothing of the job counts. The next job begins as after a restart: by looking.
+type VanishedError struct {
+	Target, Prefix string
+	Epoch          uint64            // ours
+	By             *repository.Epoch // who has an epoch of that number there now; nil = nobody
+}
+
+func (e *VanishedError) Error() string {
+	now := "or FORMAT.json beside it, is not there any more"
+	if e.By != nil {
+		now = fmt.Sprintf("is that of host %q (incarnation %s) since %s", e.By.Host, e.By.Writer.Incarnation, e.By.Started.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("target %q: the repository below %q has vanished while this host wrote to it: epoch %d, which was ours, %s: "+
+		"see whether its disk is mounted and whether somebody wiped it; the next push looks anew", e.Target, e.Prefix, e.Epoch, now)
+}
+
+// LostError says that a repository which held a commit of ours holds none now. Nothing was written, and the target is held until the operator
+// adopts it.
+type LostError struct {
+	Target, Prefix string
+	Was            CommitRef // what was there
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("target %q: held: commit %d (checkpoint %s, step %d, confirmed %s) was below %q and nothing is there now: its disk may not "+
+		"be mounted, it may have been wiped, or the target may name another place than before; bring it back, if that can be done, and then run "+
+		"`cairn pipeline adopt`, which continues what it finds there or, where nothing is, starts a new repository",
+		e.Target, e.Was.Number, e.Was.Checkpoint, e.Was.Step, e.Was.At.UTC().Format(time.RFC3339), e.Prefix)
+}
+
 // OwnedError refuses a repository that belongs to another pipeline. Nothing was written.
 type OwnedError struct {
 	Target, Prefix  string

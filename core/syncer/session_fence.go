@@ -5,12 +5,20 @@ import (
 	"fmt"
 
 	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
 )
 
-// hold looks whether the epoch is still ours after the seal was created.
+// hold looks whether the epoch is still ours after the seal was created, and whether FORMAT.json stands beside it: a store that was wiped
+// after we had seen that file and before the claim holds our epoch and no repository.
 func (s *session) hold(ctx context.Context) error {
 	if err := s.stillHighest(ctx); err != nil {
 		return err
+	}
+	if err := s.checkFormat(ctx); err != nil {
+		return err
+	}
+	if !s.hasFormat && !s.wrong.ownEpochUnseen {
+		return s.vanishedFrom(nil)
 	}
 	s.phase = lined
 	return nil
@@ -28,16 +36,76 @@ func (s *session) vanished(ctx context.Context, err error) error {
 	return fmt.Errorf("a listed commit is gone and nobody has taken over: %w", err)
 }
 
-// stillHighest proves that no epoch above ours exists. Anything but a proven absence is an error: what cannot be known is not ours.
+// stillHighest proves, by one listing, that our epoch is there and none above it. Anything but that proof is an error: what cannot be known
+// is not ours. A higher epoch ends the session; a missing one means that the repository is no longer the one that we write.
 func (s *session) stillHighest(ctx context.Context) error {
-	data, err := s.get(ctx, repository.EpochKey(s.prefix, s.epoch+1), repository.MaxSmall)
-	switch {
-	case isNotFound(err):
-		return nil
-	case err != nil:
+	found, err := s.epochsFrom(ctx, s.epoch)
+	if err != nil {
 		return fmt.Errorf("look whether epoch %d is still the highest: %w", s.epoch, err)
 	}
-	return s.fenced(s.epoch+1, data)
+	if n := len(found); n > 0 && found[n-1].number > s.epoch {
+		return s.takenOver(ctx, found[n-1].number)
+	}
+	if s.wrong.ownEpochUnseen {
+		return nil
+	}
+	if len(found) == 0 {
+		return s.vanishedFrom(nil)
+	}
+	return s.recognise(ctx, found[0])
+}
+
+// listedEpoch is an epoch object as a listing shows it.
+type listedEpoch struct {
+	number uint64
+	object sdk.Object
+}
+
+// epochsFrom lists the epochs from e on.
+func (s *session) epochsFrom(ctx context.Context, e uint64) (found []listedEpoch, err error) {
+	folder := repository.EpochPrefix(s.prefix)
+	err = s.calls.do(ctx, "list "+folder, repository.MaxSmall, func(ctx context.Context) error {
+		found = found[:0]
+		for obj, err := range s.store.List(ctx, sdk.ListRequest{Prefix: folder, StartAfter: repository.EpochKey(s.prefix, e-1)}) {
+			if err != nil {
+				return err
+			}
+			if n, err := repository.ParseEpochKey(s.prefix, obj.Key); err == nil {
+				found = append(found, listedEpoch{n, obj})
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// recognise makes sure that the epoch of our number is ours: a repository that was wiped and made anew counts from 1 again. It is read when
+// its listing differs from the one that was read before, so once a reign.
+func (s *session) recognise(ctx context.Context, e listedEpoch) error {
+	if s.ours.Size == e.object.Size && s.ours.Modified.Equal(e.object.Modified) && s.ours.Key != "" {
+		return nil
+	}
+	data, err := s.get(ctx, repository.EpochKey(s.prefix, s.epoch), repository.MaxSmall)
+	switch {
+	case isNotFound(err):
+		return s.vanishedFrom(nil)
+	case err != nil:
+		return fmt.Errorf("look whether epoch %d is ours: %w", s.epoch, err)
+	}
+	found, err := repository.DecodeEpoch(s.epoch, data)
+	switch {
+	case err != nil:
+		return fmt.Errorf("target %q: %w", s.target, err)
+	case found.Writer != s.writer:
+		return s.vanishedFrom(&found)
+	}
+	s.ours = e.object
+	return nil
+}
+
+// vanishedFrom is the error for a repository that is no longer the one whose epoch we hold; by holds that epoch there now, nil = nobody.
+func (s *session) vanishedFrom(by *repository.Epoch) error {
+	return &VanishedError{Target: s.target, Prefix: s.prefix, Epoch: s.epoch, By: by}
 }
 
 // fenced ends the session. data is the epoch object of the one that took over; when it cannot be read the number alone is told.
@@ -50,13 +118,13 @@ func (s *session) fenced(epoch uint64, data []byte) error {
 	return s.fence
 }
 
-// fencedBy ends the session because of a commit of a higher epoch.
-func (s *session) fencedBy(ctx context.Context, c known) error {
-	data, err := s.get(ctx, repository.EpochKey(s.prefix, c.Epoch), repository.MaxSmall)
+// takenOver ends the session because there is a higher epoch, of which an object or a commit was seen.
+func (s *session) takenOver(ctx context.Context, epoch uint64) error {
+	data, err := s.get(ctx, repository.EpochKey(s.prefix, epoch), repository.MaxSmall)
 	if err != nil {
-		data = nil // the commit alone is proof; who it was stays unknown
+		data = nil // the number alone is proof; who it was stays unknown
 	}
-	return s.fenced(c.Epoch, data)
+	return s.fenced(epoch, data)
 }
 
 // mine says whether a commit was made by this session.

@@ -52,7 +52,9 @@ func (s *Spool) Dir() string { return s.dir }
 
 // Close gives the directory back. Files that are still open stay valid and are unlinked by their own Close.
 func (s *Spool) Close() error {
-	return s.lock.Close()
+	// Not by closing alone: a process that is just being forked holds the file too, until it execs.
+	unlocked := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
+	return errors.Join(unlocked, s.lock.Close())
 }
 
 // Create makes an empty file and books reserve bytes of the spool for it (at most SpoolLimit). It waits while the spool is full, first

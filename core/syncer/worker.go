@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -48,7 +49,9 @@ type Worker struct {
 	calls  *caller
 
 	session *session
-	state   *state // as saved, or about to be
+	codec   commitCodec // of every session
+	wrong   mutants     // of every session
+	state   *state      // as saved, or about to be
 
 	mu        sync.Mutex // guards what Status shows, below; never held over a call that can block
 	shown     state      // a copy that nobody changes
@@ -79,9 +82,9 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	cfg = withDefaults(cfg)
 	w := &Worker{
 		cfg: cfg, source: src, memory: m, packs: &packer{spool: cfg.Spool, codec: codec}, turn: make(chan struct{}, 1), condition: Ready,
+		codec: commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit},
 	}
 	w.calls = &caller{target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter}
-	w.session = w.newSession()
 	fresh := state{Target: cfg.Target, Prefix: cfg.Prefix, Pipeline: cfg.Pipeline, FirstSeen: cfg.Now().UTC()}
 	if w.state, w.trouble, err = recall(m, fresh); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
@@ -89,7 +92,7 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	if w.trouble != "" {
 		cfg.Log.Warn("sync state was damaged", "target", cfg.Target, "reason", w.trouble)
 	}
-	w.session.adopted = w.state.Adopted
+	w.session = w.newSession()
 	if err := w.save(); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
 	}
@@ -117,7 +120,7 @@ func (w *Worker) newSession() *session {
 	return &session{
 		remote: remote{calls: w.calls, store: w.cfg.Store, prefix: w.cfg.Prefix},
 		target: w.cfg.Target, writer: w.cfg.Writer, host: w.cfg.Host, writtenBy: w.cfg.WrittenBy, now: w.cfg.Now,
-		codec: commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit},
+		adopted: w.state.Adopted, codec: w.codec, wrong: w.wrong,
 		format: repository.Format{
 			PipelineID: w.cfg.Pipeline, PipelineName: w.cfg.PipelineName, WrittenBy: w.cfg.WrittenBy,
 		},
@@ -126,7 +129,7 @@ func (w *Worker) newSession() *session {
 
 // Push runs one job and returns when it has ended: nil = the checkpoint is committed on the target, and that was confirmed. It waits
 // while another job runs. The checkpoint is pinned while it is pushed; checkpoint.ErrNone when it is not there. The other errors to ask for
-// are *FencedError, *HeldError, *OwnedError, *RefusedError, ErrUnresolved, ErrSuperseded and the codes of sdk.
+// are *FencedError, *HeldError, *LostError, *VanishedError, *OwnedError, *RefusedError, ErrUnresolved, ErrSuperseded and the codes of sdk.
 func (w *Worker) Push(ctx context.Context, job Job) error {
 	if err := w.take(ctx); err != nil {
 		return err
@@ -145,11 +148,20 @@ func (w *Worker) push(ctx context.Context, job Job) (err error) {
 		return fmt.Errorf("push checkpoint %s: %w", job.Checkpoint, err)
 	}
 	defer p.Release()
-	return w.session.push(ctx, p, w.packs)
+	w.session.was = w.state.held()
+	if job.Trigger == Requested {
+		w.session.doubt() // who asks is not answered from memory
+	}
+	err = w.session.push(ctx, p, w.packs)
+	if _, vanished := errors.AsType[*VanishedError](err); vanished {
+		w.session = w.newSession()
+	}
+	return err
 }
 
 // Adopt is the operator's word that this pipeline's state shall continue the repository, whatever lies there: it releases a held target and
-// restarts a fenced session. It only looks; the next push claims. Should another commit come before that push, the target is held again.
+// restarts a fenced session. It only looks; the next push claims. Should another commit come before that push, the target is held again. Where
+// nothing lies, what is remembered as committed there is given up, and the next push makes a new repository.
 func (w *Worker) Adopt(ctx context.Context) error {
 	if err := w.take(ctx); err != nil {
 		return err
@@ -164,6 +176,8 @@ func (w *Worker) Adopt(ctx context.Context) error {
 	var word *adoption
 	if newest != nil {
 		word = &adoption{Commit: newest.Number, SHA256: newest.sum}
+	} else {
+		w.state.forget()
 	}
 	if w.session.fence != nil || w.session.phase == unclaimed {
 		w.session = fresh

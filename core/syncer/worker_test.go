@@ -134,29 +134,6 @@ func TestWhatIsRememberedOfAnotherRepositoryDoesNotCount(t *testing.T) {
 	}
 }
 
-// CASES A9, A42 for status: what was committed once and is wiped from the target is not shown as committed.
-func TestAWipedTargetIsNoticedByTheFirstPush(t *testing.T) {
-	b := newBench(t)
-	b.mustPush(b.worker(), b.publish(1, map[string]string{"f": "1"}), Periodic)
-	if err := b.mem.Delete(t.Context(), b.mem.Keys()); err != nil {
-		t.Fatal(err)
-	}
-	w := b.restart()
-	id := b.publish(2, map[string]string{"f": "2"})
-	b.failOn("put", "pack/", 1, sdk.Unavailable, false)
-	if err := b.push(w, id, Periodic); err == nil {
-		t.Fatal("success without a pack")
-	}
-	if s := w.Status(); s.Committed != nil {
-		t.Errorf("committed %+v on an empty target", s.Committed)
-	}
-	b.heal()
-	b.mustPush(w, id, Periodic)
-	if got := b.content(b.newest()); got["f"] != "2" {
-		t.Error("the commit does not hold the checkpoint")
-	}
-}
-
 func TestAJobThatTheHostDidNotSurviveIsShownAsInterrupted(t *testing.T) {
 	b := newBench(t)
 	id := b.publish(1, map[string]string{"f": "1"})
