@@ -73,7 +73,10 @@ func (d *Dir) prepare(o Options) error {
 }
 
 // Close releases the lock. Drafts and pins of the Dir must not be used afterwards.
-func (d *Dir) Close() error { return d.lock.Close() }
+func (d *Dir) Close() error {
+	// Not by closing alone: a process that is just being forked holds the file too, until it execs.
+	return errors.Join(unlockFile(d.lock), d.lock.Close())
+}
 
 // State is the circuit's live directory. OpenDir does not make it.
 func (d *Dir) State() string { return filepath.Join(d.path, "state") }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/cairnsync/cairn/core/api"
 	"github.com/cairnsync/cairn/core/config"
@@ -32,7 +33,7 @@ func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]clie
 		if why := p.host.down(block.Target); why != "" {
 			return nil, targetError(errors.New(why))
 		}
-		reader, err := p.reader(block, patience)
+		reader, err := p.reader(block, remoteBudget)
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +45,9 @@ func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]clie
 	}
 	return merged.views(), nil
 }
+
+// remoteBudget is how long one call to a store is repeated while somebody waits for an answer of the API.
+const remoteBudget = 30 * time.Second
 
 // merger puts the commits of several targets into one list.
 type merger struct{ rows []client.CheckpointView }
