@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,8 +119,9 @@ func (t *tally) finish(state JobState, commit uint64, err error) JobRecord {
 
 // explained is an error as a person reads it in status: with what the store's side says can be done about it.
 func explained(err error) string {
-	if e, ok := errors.AsType[*sdk.Error](err); ok && e.Hint != "" {
-		return err.Error() + ": " + e.Hint
+	text := err.Error()
+	if e, ok := errors.AsType[*sdk.Error](err); ok && e.Hint != "" && !strings.Contains(text, e.Hint) {
+		return text + "; " + e.Hint
 	}
-	return err.Error()
+	return text
 }

@@ -59,7 +59,9 @@ func (c *gateCall) String() string {
 }
 
 // retires says whether the call belongs to a retention. One that was begun before the store was wiped would retire what is new there.
-func (c *gateCall) retires() bool { return c.op == "delete" || c.mutates && strings.Contains(c.key, "/gc/") }
+func (c *gateCall) retires() bool {
+	return c.op == "delete" || c.mutates && strings.Contains(c.key, "/gc/")
+}
 
 const modelPrefix = "model"
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cairnsync/cairn/sdk"
@@ -45,6 +46,18 @@ func retryable(code sdk.Code, attempt int) bool {
 	}
 }
 
+// lasting is an error whose maker knows whether any repetition can help: a plugin that has been given up stays so until a person acts.
+type lasting interface {
+	error
+	Permanent() bool
+}
+
+// permanent says that a part of err is known to last, whatever its code says.
+func permanent(err error) bool {
+	e, ok := errors.AsType[lasting](err)
+	return ok && e.Permanent()
+}
+
 // backoff is the wait after the given failed attempt (from 1): anywhere between nothing and a bound that doubles ("full jitter": of many
 // hosts that fail together, few return together), but no less than the store asked for. jitter is in [0, 1).
 func backoff(attempt int, asked time.Duration, jitter float64) time.Duration {
@@ -84,7 +97,7 @@ func (c *caller) do(ctx context.Context, what string, size int64, call func(cont
 			return nil
 		}
 		code := sdk.CodeOf(err)
-		if ctx.Err() != nil || !retryable(code, attempt) {
+		if ctx.Err() != nil || permanent(err) || !retryable(code, attempt) {
 			return c.explain(what, attempt, err)
 		}
 		wait := backoff(attempt, retryAfter(err), c.jitter())
@@ -116,12 +129,16 @@ func (c *caller) attempt(ctx context.Context, size int64, call func(context.Cont
 	return err
 }
 
-// explain adds what only this layer knows: the target, the call and how often it was made.
+// explain adds what only this layer knows: the target, how often the call was made and, where the error does not say it itself, which it was.
 func (c *caller) explain(what string, attempt int, err error) error {
-	if attempt == 1 {
-		return fmt.Errorf("target %q: %s: %w", c.target, what, err)
+	lead := fmt.Sprintf("target %q: ", c.target)
+	if attempt > 1 {
+		lead += fmt.Sprintf("attempt %d: ", attempt)
 	}
-	return fmt.Errorf("target %q: %s (attempt %d): %w", c.target, what, attempt, err)
+	if e, ok := err.(*sdk.Error); ok && e.Op != "" && e.Key != "" && strings.HasSuffix(what, " "+e.Key) {
+		return fmt.Errorf("%s%w", lead, err)
+	}
+	return fmt.Errorf("%s%s: %w", lead, what, err)
 }
 
 // pause waits; false when ctx ended first.

@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,5 +231,68 @@ func TestABurstOfThrottlingHalvesOnceAndGoodCallsRaiseAgain(t *testing.T) {
 	}
 	if _, bound := l.InFlight(); bound != 1 {
 		t.Errorf("bound %d, it never falls below 1", bound)
+	}
+}
+
+// givenUp is an error as a supervisor makes it: its code alone would be tried again.
+type givenUp struct{ lasts bool }
+
+func (givenUp) Error() string     { return "the plugin is broken" }
+func (e givenUp) Permanent() bool { return e.lasts }
+
+func TestWhatIsKnownToLastIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, code := range []sdk.Code{sdk.PluginGone, sdk.Internal, sdk.Corrupt} {
+			c, began := newCaller(RetryBudget), time.Now()
+			err := c.do(t.Context(), "list x", 0, func(context.Context) error {
+				return &sdk.Error{Code: code, Err: fmt.Errorf("wrapped: %w", givenUp{lasts: true})}
+			})
+			if rec := c.note.snapshot(); !errors.Is(err, code) && code != sdk.Internal || rec.Requests != 1 || !time.Now().Equal(began) {
+				t.Errorf("%s: %d requests in %s: %v", code, rec.Requests, time.Since(began), err)
+			}
+		}
+		c := newCaller(time.Minute)
+		if c.do(t.Context(), "list x", 0, func(context.Context) error { return &sdk.Error{Code: sdk.PluginGone, Err: givenUp{}} }) == nil {
+			t.Error("no error")
+		}
+		if rec := c.note.snapshot(); rec.Requests < 3 {
+			t.Errorf("%d requests to a plugin that may come back", rec.Requests)
+		}
+	})
+}
+
+func TestAJobOfABrokenPluginFailsAtOnce(t *testing.T) {
+	b := newBench(t)
+	id := b.publish(1, map[string]string{"f": "1"})
+	synctest.Test(t, func(t *testing.T) {
+		w, began := b.worker(func(c *Config) { c.RetryBudget = RetryBudget }), time.Now()
+		b.store.Before = func(ctxt, callt) error { return &sdk.Error{Code: sdk.PluginGone, Err: givenUp{lasts: true}} }
+		err := w.Push(t.Context(), Job{Checkpoint: id, Trigger: Shutdown})
+		if !errors.Is(err, sdk.PluginGone) || !time.Now().Equal(began) {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestAnErrorSaysTheCallAndEachRemedyOnce(t *testing.T) {
+	const key, hint = "strikes/commit/", "mount the disk"
+	for want, row := range map[string]struct {
+		what    string
+		attempt int
+		err     error
+	}{
+		`target "t": list strikes/commit/: store unavailable`: {"list " + key, 1, &sdk.Error{Code: sdk.Unavailable, Op: "list", Key: key}},
+		`target "t": attempt 7: put strikes/commit/: plugin gone: it ended; mount the disk`: {
+			"create " + key, 7, &sdk.Error{Code: sdk.PluginGone, Op: "put", Key: key, Hint: hint, Err: errors.New("it ended")},
+		},
+		`target "t": list strikes/commit/: store unavailable: mount the disk`: {
+			"list " + key, 1, &sdk.Error{Code: sdk.Unavailable, Op: "list", Key: key, Hint: hint, Err: errors.New(hint)},
+		},
+		`target "t": attempt 2: list strikes/commit/: page 3: store unavailable`: {"list " + key, 2, fmt.Errorf("page 3: %w", sdk.Unavailable)},
+		`target "t": list strikes/commit/: get other: not found`:                 {"list " + key, 1, &sdk.Error{Code: sdk.NotFound, Op: "get", Key: "other"}},
+	} {
+		if got := explained(newCaller(0).explain(row.what, row.attempt, row.err)); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
 	}
 }
