@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/host"
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -50,11 +52,11 @@ func (p *program) listCommand() *cobra.Command {
 				all, err := p.client().Checkpoints(ctx, args[0])
 				return errors.Join(err, p.showCheckpoints(all, err))
 			}
-			o, err := p.offline(ctx)
+			o, err := p.offline(ctx, args[0], false)
 			if err != nil {
 				return err
 			}
-			all, err := o.LocalCheckpoints(ctx, args[0])
+			all, err := o.LocalCheckpoints(ctx)
 			return errors.Join(offlineError(err), p.showCheckpoints(all, err))
 		},
 	}
@@ -113,11 +115,11 @@ func (p *program) remoteCommand() *cobra.Command {
 				all, err := p.client().RemoteCheckpoints(ctx, args[0], target)
 				return errors.Join(err, p.showCheckpoints(all, err))
 			}
-			o, err := p.offline(ctx)
+			o, err := p.offline(ctx, args[0], true)
 			if err != nil {
 				return err
 			}
-			all, err := o.RemoteCheckpoints(ctx, args[0], target)
+			all, err := o.RemoteCheckpoints(ctx, target)
 			return errors.Join(offlineError(err), p.showCheckpoints(all, err))
 		},
 	}
@@ -144,13 +146,16 @@ func (p *program) showCheckpoints(all []client.CheckpointView, failed error) err
 	})
 }
 
-// offline reads the configuration for a command that needs no host.
-func (p *program) offline(ctx context.Context) (host.Offline, error) {
-	cfg, err := p.load(ctx, "")
-	if err != nil {
-		return host.Offline{}, err
+// offline reads of the configuration what a command needs that works without a host.
+func (p *program) offline(ctx context.Context, pipeline string, remote bool) (*host.Offline, error) {
+	log := hclog.New(&hclog.LoggerOptions{Name: "cairn", Output: p.stderr, Level: hclog.Warn})
+	o, found, err := host.OpenOffline(ctx, p.config, pipeline, remote, log, host.LoadOptions{
+		Getenv: os.LookupEnv, Now: time.Now, DataDir: p.dataDir, //nolint:forbidigo // main hands the clock down
+	})
+	if faults := config.Diagnostics(nil); errors.As(err, &faults) {
+		return nil, p.tell(found)
 	}
-	return host.Offline{Config: cfg, Log: hclog.New(&hclog.LoggerOptions{Name: "cairn", Output: p.stderr, Level: hclog.Warn}), Now: time.Now}, nil //nolint:forbidigo // main hands the clock down
+	return o, offlineError(err)
 }
 
 func offlineError(err error) error {

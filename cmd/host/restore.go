@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ func (p *program) restoreCommand() *cobra.Command {
 	p.configFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "folder to restore into; must be new or empty")
-	flags.StringVar(&f.target, "target", "", "target to read (default: the first that holds the checkpoint)")
+	flags.StringVar(&f.target, "target", "", "target to read (default: the one that holds the newest)")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "uuid of the checkpoint")
 	flags.Uint64Var(&f.number, "number", 0, "commit number on the target")
 	flags.StringVar(&f.asOf, "as-of", "", "newest checkpoint at or before this moment (RFC 3339)")
@@ -64,12 +65,15 @@ func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) e
 	if err != nil {
 		return err
 	}
-	o, err := p.offline(cmd.Context())
+	if p.config == "" {
+		return usageError{errors.New("name the configuration file: --config FILE")}
+	}
+	o, err := p.offline(cmd.Context(), pipeline, true)
 	if err != nil {
 		return err
 	}
 	bar := p.progress("restoring")
-	restored, err := o.Restore(cmd.Context(), pipeline, f.target, from, f.to, bar.report)
+	restored, err := o.Restore(cmd.Context(), f.target, from, f.to, bar.report)
 	bar.end()
 	if errors.Is(err, host.ErrNoCommit) {
 		return notFoundError{err}
@@ -78,7 +82,7 @@ func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) e
 		return offlineError(err)
 	}
 	return p.show(restored, func(w io.Writer) {
-		fmt.Fprintf(w, "restored checkpoint %s of step %d into %s: %s\n", restored.UUID, restored.Step, f.to, size(restored.Size))
+		fmt.Fprintf(w, "restored checkpoint %s of step %d from %s into %s: %s\n", restored.UUID, restored.Step, strings.Join(restored.Where, ", "), f.to, size(restored.Size))
 	})
 }
 

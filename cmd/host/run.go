@@ -63,16 +63,21 @@ func (p *program) load(ctx context.Context, listen string) (*config.Config, erro
 	cfg, found := host.Load(ctx, p.config, host.LoadOptions{
 		Getenv: os.LookupEnv, Now: time.Now, DataDir: p.dataDir, Listen: listen, //nolint:forbidigo // main hands the clock down
 	})
+	return cfg, p.tell(found)
+}
+
+// tell shows what is wrong with a configuration in full, and is an error when it cannot be used.
+func (p *program) tell(found config.Diagnostics) error {
 	if p.asJSON {
-		return cfg, errorsOf(found)
+		return errorsOf(found)
 	}
 	if err := found.Write(p.stderr); err != nil {
-		return nil, err
+		return err
 	}
 	if err := errorsOf(found); err != nil {
-		return nil, &shownError{err}
+		return &shownError{err}
 	}
-	return cfg, nil
+	return nil
 }
 
 func errorsOf(found config.Diagnostics) error {

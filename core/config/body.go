@@ -64,7 +64,8 @@ func (t Target) Fault(attribute, summary, remedy string) Diagnostic {
 
 // schemas asks each plugin once.
 type schemas struct {
-	ask   func(Plugin) (sdk.Schema, error)
+	ask   func(Host, Plugin) (sdk.Schema, error)
+	host  Host
 	known map[string]schemaAnswer
 }
 
@@ -77,7 +78,7 @@ func (c *schemas) of(p Plugin) (sdk.Schema, error) {
 	if answer, ok := c.known[p.Name]; ok {
 		return answer.schema, answer.err
 	}
-	schema, err := c.ask(p)
+	schema, err := c.ask(c.host, p)
 	if c.known == nil {
 		c.known = map[string]schemaAnswer{}
 	}

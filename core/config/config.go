@@ -48,7 +48,12 @@ type Target struct {
 	Name   string
 	Plugin Plugin
 	Body   Body
+
+	sound bool
 }
+
+// Sound tells that nothing in the target's block is at fault, so that it makes sense to ask the plugin about it.
+func (t Target) Sound() bool { return t.sound }
 
 // Pipeline is one circuit with its checkpoints and its storage.
 type Pipeline struct {
@@ -59,7 +64,11 @@ type Pipeline struct {
 	Backend    Backend
 
 	place Diagnostic // where a fault of the circuit is to be shown
+	sound bool
 }
+
+// Sound tells that nothing in the pipeline's circuit block is at fault, so that it makes sense to build the circuit.
+func (p Pipeline) Sound() bool { return p.sound }
 
 // Fault places a circuit's own complaint at the pipeline's circuit block.
 func (p Pipeline) Fault(summary, remedy string) Diagnostic {

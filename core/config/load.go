@@ -19,7 +19,10 @@ type Options struct {
 
 	// Schema asks a plugin for the schema of its targets' bodies. It is called once for each plugin that a target names. Nil leaves
 	// the bodies unchecked, for commands that never start a plugin.
-	Schema func(Plugin) (sdk.Schema, error)
+	Schema func(Host, Plugin) (sdk.Schema, error)
+
+	// Only, when not empty, names a pipeline: nothing is read but its storage and the targets that it syncs to. Its circuit is left out.
+	Only string
 
 	// DataDir and Listen, when not empty, take the place of what the file says. A relative DataDir stands under the working directory.
 	DataDir, Listen string
@@ -84,7 +87,7 @@ func (l *loader) warn(at hcl.Range, summary, remedy string) {
 func (l *loader) config(file section) *Config {
 	cfg := &Config{Host: l.host(file)}
 	plugins := l.plugins(file, cfg.Host)
-	cfg.Targets = l.targets(file, cfg.Host, plugins)
+	cfg.Targets = l.targets(file, cfg.Host, plugins, l.wanted(file))
 	cfg.Pipelines = l.pipelines(file, cfg)
 	if len(file.all("pipeline")) == 0 {
 		l.fault(file.at, "no pipeline is configured", `Add at least one pipeline "NAME" { … } block.`)

@@ -34,7 +34,7 @@ func options(t *testing.T) Options {
 	}
 	return Options{
 		Getenv: func(name string) (string, bool) { return "s3cret", name == "KEY" },
-		Schema: func(p Plugin) (sdk.Schema, error) {
+		Schema: func(_ Host, p Plugin) (sdk.Schema, error) {
 			if p.Name == "gone" {
 				return sdk.Schema{}, errors.New("start " + p.Path + ": no such file")
 			}

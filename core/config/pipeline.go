@@ -11,13 +11,13 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 	var all []Pipeline
 	names, claims := map[string]hcl.Range{}, &claims{}
 	for _, b := range file.all("pipeline") {
+		if l.opts.Only != "" && b.Labels[0] != l.opts.Only {
+			continue
+		}
 		s := file.load(b)
 		s.name(names)
 		p := Pipeline{Name: s.label, Initial: Initial(s.text("initial"))}
-		if circuit, ok := s.inner("circuit"); ok {
-			p.Circuit = circuit.sql()
-			p.place = diagnostic(Error, s.source, circuit.at, "", "")
-		}
+		s.circuit(&p)
 		checkpoint, hasCheckpoint := s.inner("checkpoint")
 		if !hasCheckpoint {
 			checkpoint = section{loader: l, spec: checkpointSpec()} // its defaults
@@ -32,6 +32,16 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 		all = append(all, p)
 	}
 	return all
+}
+
+// circuit is left out where only the pipeline's storage is wanted.
+func (s section) circuit(p *Pipeline) {
+	seen := len(s.found)
+	if circuit, ok := s.inner("circuit"); ok && s.opts.Only == "" {
+		p.Circuit = circuit.sql()
+		p.place = diagnostic(Error, s.source, circuit.at, "", "")
+		p.sound = !s.found[seen:].HasErrors()
+	}
 }
 
 func (s section) sql() SQL {

@@ -7,12 +7,16 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // plugins reads the plugin blocks. A plugin that no target names is checked as well, but never runs.
 func (l *loader) plugins(file section, host Host) map[string]Plugin {
 	all, names := map[string]Plugin{}, map[string]hcl.Range{}
 	for _, b := range file.all("plugin") {
+		if l.opts.Only != "" && !l.serves(file, b.Labels[0]) {
+			continue
+		}
 		s := file.load(b)
 		if !s.name(names) {
 			continue
@@ -24,6 +28,20 @@ func (l *loader) plugins(file section, host Host) map[string]Plugin {
 		all[p.Name] = p
 	}
 	return all
+}
+
+// serves tells whether a wanted target names the plugin.
+func (l *loader) serves(file section, plugin string) bool {
+	wanted := l.wanted(file)
+	for _, target := range file.all("target") {
+		attrs, _, _ := target.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "plugin"}}}) // checked elsewhere
+		if a := attrs.Attributes["plugin"]; a != nil && wanted(target.Labels[0]) {
+			if v, _ := a.Expr.Value(l.eval); v.IsWhollyKnown() && v.Type() == cty.String && !v.IsNull() && v.AsString() == plugin {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func defaultPath(host Host, plugin string) string {
@@ -51,10 +69,36 @@ func (s section) environment() map[string]string {
 	return env
 }
 
-func (l *loader) targets(file section, host Host, plugins map[string]Plugin) []Target {
+// wanted tells which targets are to be read: all, or with Only those that the pipeline names in its sync blocks.
+func (l *loader) wanted(file section) func(target string) bool {
+	if l.opts.Only == "" {
+		return func(string) bool { return true }
+	}
+	names := map[string]bool{}
+	for _, pipeline := range file.all("pipeline") {
+		for _, storage := range inner(pipeline, "storage", "type") {
+			for _, sync := range inner(storage, "sync", "target") {
+				names[sync.Labels[0]] = names[sync.Labels[0]] || pipeline.Labels[0] == l.opts.Only
+			}
+		}
+	}
+	return func(target string) bool { return names[target] }
+}
+
+// inner are the blocks of one type in a block's body, which is checked elsewhere.
+func inner(b *hcl.Block, blockType, label string) hcl.Blocks {
+	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: blockType, LabelNames: []string{label}}}}) // as said
+	return content.Blocks
+}
+
+func (l *loader) targets(file section, host Host, plugins map[string]Plugin, wanted func(string) bool) []Target {
 	var all []Target
-	names, bodies := map[string]hcl.Range{}, &schemas{ask: l.opts.Schema}
+	names, bodies := map[string]hcl.Range{}, &schemas{ask: l.opts.Schema, host: host}
 	for _, b := range file.all("target") {
+		if !wanted(b.Labels[0]) {
+			continue
+		}
+		seen := len(l.found)
 		s := file.load(b)
 		s.name(names)
 		plugin := s.text("plugin")
@@ -69,6 +113,7 @@ func (l *loader) targets(file section, host Host, plugins map[string]Plugin) []T
 		}
 		t := Target{Name: s.label, Plugin: p}
 		t.Body = s.body(bodies, p)
+		t.sound = !l.found[seen:].HasErrors()
 		all = append(all, t)
 	}
 	return all

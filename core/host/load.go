@@ -26,42 +26,60 @@ type LoadOptions struct {
 
 // Load reads a configuration and checks all that can be checked before a host runs: the file itself, each target's body against its
 // plugin's schema and by the plugin's own rules, and each circuit. Plugins are started for it and ended again; nothing else is, and no
-// store is asked.
+// store is asked. What is at fault does not keep the rest from being checked.
 func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, config.Diagnostics) {
-	scratch, err := os.MkdirTemp("", "cairn-")
-	if err != nil {
-		return nil, config.Diagnostics{{Severity: config.Error, Summary: fmt.Sprintf("make a folder to run plugins from: %v", err)}}
-	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // what is left lies in the temporary folder, which the system empties
-	l := &loader{plugins: pluginhost.Options{Log: hclog.NewNullLogger(), RuntimeDir: scratch, Now: opts.Now}, circuit: opts.Circuit}
+	l := &loader{now: opts.Now, circuit: opts.Circuit}
 	if l.circuit == nil {
 		l.circuit = builtIn(opts.Now)
 	}
 	cfg, found := config.Load(file, config.Options{
-		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen,
-		Schema: func(p config.Plugin) (sdk.Schema, error) {
-			about, err := pluginhost.Describe(ctx, describeSpec(p), l.plugins)
-			return about.Schema, err
-		},
+		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts.Now),
 	})
-	if found.HasErrors() {
-		return cfg, found
+	if cfg == nil {
+		return nil, found
 	}
 	return cfg, append(found, l.check(ctx, cfg)...)
 }
 
 // loader checks what only the parts themselves can tell.
 type loader struct {
-	plugins pluginhost.Options
+	now     func() time.Time
 	circuit func(config.Pipeline) (circuit.Circuit, error)
+}
+
+// schemaOf asks a plugin what its targets' bodies may hold.
+func schemaOf(ctx context.Context, now func() time.Time) func(config.Host, config.Plugin) (sdk.Schema, error) {
+	return func(h config.Host, p config.Plugin) (schema sdk.Schema, err error) {
+		err = withPlugins(h.DataDir, now, func(opts pluginhost.Options) error {
+			about, err := pluginhost.Describe(ctx, describeSpec(p), opts)
+			schema = about.Schema
+			return err
+		})
+		return schema, err
+	}
+}
+
+// withPlugins lends a folder to run plugins from.
+func withPlugins(dataDir string, now func() time.Time, use func(pluginhost.Options) error) error {
+	scratch, err := os.MkdirTemp("", "cairn-")
+	if err != nil {
+		return fmt.Errorf("make a folder to run plugins from: %w", err)
+	}
+	defer os.RemoveAll(scratch) //nolint:errcheck // what is left lies in the temporary folder, which the system empties
+	return use(pluginhost.Options{Log: hclog.NewNullLogger(), RuntimeDir: runFrom(dataDir, scratch), Now: now})
 }
 
 func (l *loader) check(ctx context.Context, cfg *config.Config) config.Diagnostics {
 	var found config.Diagnostics
 	for _, t := range cfg.Targets {
-		found = append(found, l.checkTarget(ctx, t)...)
+		if t.Sound() {
+			found = append(found, l.checkTarget(ctx, cfg.Host, t)...)
+		}
 	}
 	for _, p := range cfg.Pipelines {
+		if !p.Sound() {
+			continue
+		}
 		if _, err := l.circuit(p); err != nil {
 			for _, one := range flatten(err) {
 				found = append(found, p.Fault(one.Error(), "Change the circuit block, or the files that it names."))
@@ -72,10 +90,10 @@ func (l *loader) check(ctx context.Context, cfg *config.Config) config.Diagnosti
 }
 
 // checkTarget has the plugin look at its target's body.
-func (l *loader) checkTarget(ctx context.Context, t config.Target) config.Diagnostics {
+func (l *loader) checkTarget(ctx context.Context, h config.Host, t config.Target) config.Diagnostics {
 	spec, err := pluginSpec(t, "")
 	if err == nil {
-		err = pluginhost.Validate(ctx, spec, l.plugins)
+		err = withPlugins(h.DataDir, l.now, func(opts pluginhost.Options) error { return pluginhost.Validate(ctx, spec, opts) })
 	}
 	if err == nil {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,17 +12,18 @@ import (
 
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/config"
-	"github.com/cairnsync/cairn/core/pluginhost"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
-// Offline reads what a configuration names while no host runs it, or beside one that does. It starts the plugins it needs itself, and
-// writes nothing but the folder that a restore is asked for.
+// Offline looks at one pipeline of a configuration while no host runs it, or beside one that does. It starts the plugins that it needs
+// itself, and ends them again. OpenOffline makes one.
 type Offline struct {
-	Config *config.Config
-	Log    hclog.Logger
-	Now    func() time.Time
+	pipeline config.Pipeline
+	targets  []config.Target
+	dataDir  string
+	log      hclog.Logger
+	now      func() time.Time
 }
 
 // ErrUnknown says that the configuration has nothing of a name.
@@ -35,22 +35,38 @@ var ErrNoCommit = syncer.ErrNoCommit
 // Selection says which checkpoint is wanted. At most one field is set; none asks for the newest.
 type Selection struct {
 	Checkpoint uuid.UUID
-	Number     uint64    // of its commit
+	Number     uint64    // of its commit; numbers are a target's own
 	AsOf       time.Time // the newest that was taken at or before this moment
 }
 
-// LocalCheckpoints lists the local checkpoints of a pipeline. The folder is locked meanwhile: a running host is a
-// *checkpoint.LockedError.
-func (o Offline) LocalCheckpoints(ctx context.Context, pipeline string) ([]client.CheckpointView, error) {
-	cfg, err := o.pipeline(pipeline)
-	if err != nil {
-		return nil, err
+// OpenOffline reads of a configuration what concerns one pipeline: its storage and the targets that it syncs to. Nothing else of the file has
+// to be in order, so a restore needs neither the files that the circuit names nor the plugins and variables of other pipelines. With
+// remote its targets' plugins are asked for their schemas; without, no plugin is started.
+func OpenOffline(ctx context.Context, file, pipeline string, remote bool, log hclog.Logger, opts LoadOptions) (*Offline, config.Diagnostics, error) {
+	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline}
+	if remote {
+		options.Schema = schemaOf(ctx, opts.Now)
 	}
-	views := []client.CheckpointView{}
-	if _, err := os.Stat(cfg.Backend.Path); cfg.Backend.Type != config.FileBackend || errors.Is(err, os.ErrNotExist) {
-		return views, nil
+	cfg, found := config.Load(file, options)
+	if found.HasErrors() {
+		return nil, found, found
 	}
-	dir, err := checkpoint.OpenDir(cfg.Backend.Path, checkpoint.Options{Now: o.Now})
+	for _, p := range cfg.Pipelines {
+		if p.Name == pipeline {
+			return &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, log: log, now: opts.Now}, found, nil
+		}
+	}
+	return nil, found, fmt.Errorf("pipeline %q: %w", pipeline, ErrUnknown)
+}
+
+// LocalCheckpoints lists the local checkpoints. It takes the folder as a host would: it is locked meanwhile (while a host runs it is a
+// *checkpoint.LockedError), and what a crash left half-written is cleared.
+func (o *Offline) LocalCheckpoints(ctx context.Context) ([]client.CheckpointView, error) {
+	path := o.pipeline.Backend.Path
+	if _, err := os.Stat(path); o.pipeline.Backend.Type != config.FileBackend || errors.Is(err, os.ErrNotExist) {
+		return []client.CheckpointView{}, nil
+	}
+	dir, err := checkpoint.OpenDir(path, checkpoint.Options{Now: o.now})
 	if err != nil {
 		return nil, err
 	}
@@ -58,115 +74,53 @@ func (o Offline) LocalCheckpoints(ctx context.Context, pipeline string) ([]clien
 	return localViews(ctx, dir)
 }
 
-// RemoteCheckpoints lists what the targets of a pipeline hold; "" = all of them.
-func (o Offline) RemoteCheckpoints(ctx context.Context, pipeline, target string) ([]client.CheckpointView, error) {
+// RemoteCheckpoints lists what the targets hold; "" = all of them. What can be read is listed beside the errors of the others.
+func (o *Offline) RemoteCheckpoints(ctx context.Context, target string) ([]client.CheckpointView, error) {
+	targets, err := o.open(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	defer targets.close(ctx)
 	merged := &merger{}
-	err := o.each(ctx, pipeline, target, func(block config.Sync, reader *syncer.Reader, _ *syncer.Spool) error {
-		commits, err := reader.ListCommits(ctx)
-		if err == nil {
-			merged.add(block.Target, commits)
-		}
-		return err
-	})
-	return merged.views(), err
-}
-
-// Restore puts the files of a checkpoint into a folder, which must be new or empty. Without a target the first one that holds the
-// checkpoint gives it; the newest is the newest of that target. progress is told the bytes done and to do, from any goroutine; nil = nobody
-// is.
-func (o Offline) Restore(ctx context.Context, pipeline, target string, from Selection, to string, progress func(done, total int64)) (client.CheckpointView, error) {
-	var restored client.CheckpointView
-	found := errors.New("found")
-	err := o.each(ctx, pipeline, target, func(block config.Sync, reader *syncer.Reader, spool *syncer.Spool) error {
-		req := syncer.RestoreRequest{From: syncer.Selector(from), Dir: to, Spool: spool}
-		if progress != nil {
-			req.Progress = func(p syncer.Progress) { progress(p.Done, p.Total) }
-		}
-		info, err := reader.RestoreDir(ctx, req)
-		switch {
-		case err == nil:
-			restored = commitView(block.Target, info)
-			return found
-		case errors.Is(err, ErrNoCommit) && target == "":
-			return nil
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, found):
-		return restored, nil
-	case err == nil:
-		return restored, fmt.Errorf("restore from pipeline %q: no target holds %s: %w", pipeline, syncer.Selector(from), ErrNoCommit)
-	}
-	return restored, err
-}
-
-func (o Offline) pipeline(name string) (config.Pipeline, error) {
-	for _, p := range o.Config.Pipelines {
-		if p.Name == name {
-			return p, nil
-		}
-	}
-	return config.Pipeline{}, fmt.Errorf("pipeline %q: %w", name, ErrUnknown)
-}
-
-// each opens the targets of a pipeline one after the other.
-func (o Offline) each(ctx context.Context, pipeline, target string, use func(config.Sync, *syncer.Reader, *syncer.Spool) error) error {
-	cfg, err := o.pipeline(pipeline)
-	if err != nil {
-		return err
-	}
-	scratch, err := os.MkdirTemp("", "cairn-")
-	if err != nil {
-		return fmt.Errorf("make a folder to work in: %w", err)
-	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // what is left lies in the temporary folder, which the system empties
-	spool, err := syncer.OpenSpool(filepath.Join(scratch, "spool"))
-	if err != nil {
-		return err
-	}
-	defer spool.Close() //nolint:errcheck // it goes with its folder
-	blocks, _ := cfg.Backend.Sync()
-	used := false
-	for _, block := range blocks {
-		if target != "" && target != block.Target {
+	var failed []error
+	for _, t := range targets.open {
+		if t.err != nil {
+			failed = append(failed, t.err)
 			continue
 		}
-		used = true
-		if err := o.open(ctx, block, spool, scratch, use); err != nil {
-			return err
+		commits, err := t.reader.ListCommits(ctx)
+		if err != nil {
+			failed = append(failed, err)
+			continue
 		}
+		merged.add(t.name, commits)
 	}
-	if !used {
-		return fmt.Errorf("target %q of pipeline %q: %w", target, pipeline, ErrUnknown)
-	}
-	return nil
+	return merged.views(), errors.Join(failed...)
 }
 
-func (o Offline) open(ctx context.Context, block config.Sync, spool *syncer.Spool, scratch string, use func(config.Sync, *syncer.Reader, *syncer.Spool) error) error {
-	var target config.Target
-	for _, t := range o.Config.Targets {
-		if t.Name == block.Target {
-			target = t
-		}
-	}
-	spec, err := pluginSpec(target, spool.Dir())
+// Restore puts the files of a checkpoint into a folder, which must be new or empty: of the target named or, with "", of the one that
+// holds the newest of what is wanted. progress is told the bytes done and to do, from any goroutine; nil = nobody is.
+func (o *Offline) Restore(ctx context.Context, target string, from Selection, to string, progress func(done, total int64)) (client.CheckpointView, error) {
+	targets, err := o.open(ctx, target)
 	if err != nil {
-		return err
+		return client.CheckpointView{}, err
 	}
-	store, _, err := pluginhost.Open(ctx, spec, pluginhost.Options{Log: o.Log, RuntimeDir: filepath.Join(scratch, "run"), Now: o.Now})
+	defer targets.close(ctx)
+	wanted := syncer.Selector(from)
+	if wanted.Number != 0 && len(targets.open) > 1 {
+		return client.CheckpointView{}, fmt.Errorf("restore commit %d: each of the %d targets has numbers of its own: name one", wanted.Number, len(targets.open))
+	}
+	chosen, err := targets.newest(ctx, wanted)
 	if err != nil {
-		return fmt.Errorf("target %q: %w", block.Target, err)
+		return client.CheckpointView{}, err
 	}
-	defer store.Close(ctx)
-	reader, err := syncer.NewReader(syncer.ReaderConfig{
-		Target: block.Target, Prefix: block.Prefix, Store: store, Now: o.Now, Log: o.Log, RetryBudget: patience,
-	})
+	req := syncer.RestoreRequest{From: wanted, Dir: to, Spool: targets.spool}
+	if progress != nil {
+		req.Progress = func(p syncer.Progress) { progress(p.Done, p.Total) }
+	}
+	info, err := chosen.reader.RestoreDir(ctx, req)
 	if err != nil {
-		return err
+		return client.CheckpointView{}, err
 	}
-	return use(block, reader, spool)
+	return commitView(chosen.name, info), nil
 }
-
-// patience is how long one call to a store is repeated while a person waits for the answer.
-const patience = 30 * time.Second

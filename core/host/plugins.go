@@ -50,13 +50,12 @@ func DescribePlugin(ctx context.Context, file string, now func() time.Time) (sdk
 	if err != nil {
 		return sdk.Description{}, fmt.Errorf("plugin %s: %w", file, err)
 	}
-	scratch, err := os.MkdirTemp("", "cairn-")
-	if err != nil {
-		return sdk.Description{}, fmt.Errorf("make a folder to run plugins from: %w", err)
-	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // what is left lies in the temporary folder, which the system empties
-	return pluginhost.Describe(ctx, pluginhost.Spec{Plugin: filepath.Base(path), Path: path, Dev: true},
-		pluginhost.Options{Log: hclog.NewNullLogger(), RuntimeDir: scratch, Now: now})
+	var about sdk.Description
+	err = withPlugins("", now, func(opts pluginhost.Options) (err error) {
+		about, err = pluginhost.Describe(ctx, pluginhost.Spec{Plugin: filepath.Base(path), Path: path, Dev: true}, opts)
+		return err
+	})
+	return about, err
 }
 
 // Exam is a plugin that is running to be examined.
@@ -99,7 +98,7 @@ func (e *Exam) start(ctx context.Context, file, configFile, target string, opts 
 	if err != nil {
 		return err
 	}
-	cfg, found := config.Load(configFile, config.Options{Getenv: opts.Getenv, Schema: func(config.Plugin) (sdk.Schema, error) { return about.Schema, nil }})
+	cfg, found := config.Load(configFile, config.Options{Getenv: opts.Getenv, Schema: func(config.Host, config.Plugin) (sdk.Schema, error) { return about.Schema, nil }})
 	if found.HasErrors() {
 		return found
 	}

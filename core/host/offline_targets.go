@@ -1,0 +1,129 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/pluginhost"
+	"github.com/cairnsync/cairn/core/syncer"
+)
+
+// offlineBudget is how long one call to a store is repeated while a person waits for the answer.
+const offlineBudget = 30 * time.Second
+
+// offlineTargets are targets with plugin processes of their own and a spool that no host shares.
+type offlineTargets struct {
+	open    []offlineTarget
+	spool   *syncer.Spool
+	scratch string
+}
+
+type offlineTarget struct {
+	name   string
+	reader *syncer.Reader
+	store  *pluginhost.Store
+	err    error // why it could not be opened
+}
+
+// open starts the plugins of one target, or with "" of all that the pipeline syncs to.
+func (o *Offline) open(ctx context.Context, target string) (_ *offlineTargets, err error) {
+	scratch, err := os.MkdirTemp("", "cairn-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder to work in: %w", err)
+	}
+	targets := &offlineTargets{scratch: scratch}
+	defer func() {
+		if err != nil {
+			targets.close(ctx)
+		}
+	}()
+	if targets.spool, err = syncer.OpenSpool(filepath.Join(scratch, "spool")); err != nil {
+		return nil, err
+	}
+	blocks, _ := o.pipeline.Backend.Sync() // no blocks where the backend cannot sync
+	for _, block := range blocks {
+		if target == "" || target == block.Target {
+			targets.open = append(targets.open, o.openTarget(ctx, block, targets))
+		}
+	}
+	if len(targets.open) == 0 {
+		return nil, fmt.Errorf("target %q of pipeline %q: %w", target, o.pipeline.Name, ErrUnknown)
+	}
+	return targets, nil
+}
+
+func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offlineTargets) offlineTarget {
+	opened := offlineTarget{name: block.Target}
+	for _, t := range o.targets {
+		if t.Name != block.Target {
+			continue
+		}
+		spec, err := pluginSpec(t, in.spool.Dir())
+		if err == nil {
+			opened.store, _, err = pluginhost.Open(ctx, spec, pluginhost.Options{Log: o.log, RuntimeDir: runFrom(o.dataDir, in.scratch), Now: o.now})
+		}
+		if err != nil {
+			opened.err = fmt.Errorf("target %q: %w", block.Target, err)
+			return opened
+		}
+	}
+	opened.reader, opened.err = syncer.NewReader(syncer.ReaderConfig{
+		Target: block.Target, Prefix: block.Prefix, Store: opened.store, Now: o.now, Log: o.log, RetryBudget: offlineBudget,
+	})
+	return opened
+}
+
+// newest is the target that holds the newest of what is wanted. One that cannot be read may hold a newer one; only a checkpoint that is asked
+// for by id is the same wherever it lies.
+func (t *offlineTargets) newest(ctx context.Context, wanted syncer.Selector) (offlineTarget, error) {
+	var best offlineTarget
+	var step uint64
+	var failed []error
+	for _, one := range t.open {
+		if one.err != nil {
+			failed = append(failed, one.err)
+			continue
+		}
+		state := one.reader.Ask(ctx, wanted)
+		switch {
+		case state.Err != nil:
+			failed = append(failed, state.Err)
+		case state.Commit != nil && (best.reader == nil || state.Commit.Step > step):
+			best, step = one, state.Commit.Step
+		}
+	}
+	byID := best.reader != nil && wanted == syncer.Selector{Checkpoint: wanted.Checkpoint} && wanted != (syncer.Selector{})
+	switch {
+	case len(failed) > 0 && !byID:
+		return best, fmt.Errorf("restore %s: a target cannot be read and may hold what is wanted; make it readable, or name another: %w", wanted, errors.Join(failed...))
+	case best.reader == nil:
+		return best, fmt.Errorf("restore: no target holds %s: %w", wanted, ErrNoCommit)
+	}
+	return best, nil
+}
+
+func (t *offlineTargets) close(ctx context.Context) {
+	for _, one := range t.open {
+		if one.store != nil {
+			one.store.Close(ctx)
+		}
+	}
+	if t.spool != nil {
+		_ = t.spool.Close() // it goes with its folder
+	}
+	_ = os.RemoveAll(t.scratch) // what is left lies in the temporary folder, which the system empties
+}
+
+// runFrom is where plugins run from for a while: below the data folder where there is one, for a host runs them from there too, and a temporary
+// folder may lie on a file system that holds no programs.
+func runFrom(dataDir, scratch string) string {
+	if info, err := os.Stat(dataDir); err == nil && info.IsDir() {
+		return runtimeDir(dataDir)
+	}
+	return filepath.Join(scratch, "run")
+}
