@@ -96,17 +96,23 @@ type Chunk struct {
 // HoleDigest is the SHA-256 of n zeros, n at most ChunkSize.
 func HoleDigest(n int64) Digest { return Sum(make([]byte, n)) }
 
+// zeroPiece is how many zeros are hashed at a time: enough that the calls do not count.
+const zeroPiece = 16 << 10
+
 // zeroDigests fills in HoleDigest for each length of the map. It hashes the zeros once, however many lengths are asked for:
-// a checkpoint of many small files has thousands.
+// a checkpoint of many small files has thousands. The zeros themselves are few: every push and every decoded commit asks.
 func zeroDigests(of map[int64]Digest) {
 	if len(of) == 0 {
 		return
 	}
 	lengths := slices.Sorted(maps.Keys(of))
-	zeros, h, done := make([]byte, lengths[len(lengths)-1]), sha256.New(), int64(0)
+	zeros, h, done := make([]byte, min(zeroPiece, lengths[len(lengths)-1])), sha256.New(), int64(0)
 	for _, n := range lengths {
-		h.Write(zeros[:n-done]) // a hash's Write never fails
-		done = n
+		for done < n {
+			piece := min(n-done, int64(len(zeros)))
+			h.Write(zeros[:piece]) // a hash's Write never fails
+			done += piece
+		}
 		of[n] = Digest(h.Sum(nil))
 	}
 }

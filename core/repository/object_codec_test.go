@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,5 +132,23 @@ func TestTheReadmeSaysHowToReadTheRepositoryWithoutCairn(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("README.txt does not say %q:\n%s", want, text)
 		}
+	}
+}
+
+// The text stays on targets for ever: it names no command that this version does not have.
+func TestTheReadmeNamesOnlyCommandsThatExist(t *testing.T) {
+	have := []string{"cairn remote list", "cairn checkpoint restore"}
+	text := string(ReadmeText(testFormat()))
+	named := regexp.MustCompile(`"cairn [a-z ]+"`).FindAllString(text, -1)
+	if len(named) != len(have) {
+		t.Errorf("it names %q", named)
+	}
+	for _, command := range named {
+		if !slices.Contains(have, strings.Trim(command, `"`)) {
+			t.Errorf("it names %s", command)
+		}
+	}
+	if !strings.Contains(text, `"seal"`) {
+		t.Error("it does not say that some commits are seals")
 	}
 }

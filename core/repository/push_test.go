@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -209,5 +210,21 @@ func TestAPlanRefusesFilesThatNoCommitCouldName(t *testing.T) {
 		if _, err := PlanPush(nil, files); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
+	}
+}
+
+func TestTheDigestsOfZerosAreThoseOfAllLengthsAndNeedFewZeros(t *testing.T) {
+	lengths := map[int64]Digest{0: {}, 1: {}, zeroPiece - 1: {}, zeroPiece: {}, zeroPiece + 1: {}, 3*zeroPiece + 7: {}, ChunkSize - 1: {}, ChunkSize: {}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	zeroDigests(lengths)
+	runtime.ReadMemStats(&after)
+	for n, got := range lengths {
+		if got != HoleDigest(n) {
+			t.Errorf("%d zeros: %s", n, got)
+		}
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > ChunkSize/4 {
+		t.Errorf("%d bytes were allocated", used)
 	}
 }

@@ -10,12 +10,13 @@ func ReadmeText(f Format) []byte {
   pipeline    %s
   created     %s by %s
 
-Please do not change, move or delete anything here by hand: use "cairn remote list", "cairn checkpoint restore", "cairn remote sweep".
+Please do not change, move or delete anything here by hand. "cairn remote list" shows which checkpoints are here, and
+"cairn checkpoint restore" brings one back.
 
   FORMAT.json           what this repository is
   epoch/<number>.json   one for each run of a host that wrote here; the highest holds the repository
-  commit/<number>.json.zst   one for each checkpoint; complete and self-contained
-  gc/<number>.json      the highest says which commits are gone: those at or below "up_to" that are not in "kept"
+  commit/<number>.json.zst   one for each checkpoint, complete and self-contained; those of kind "seal" hold none: each opens a run
+  gc/<number>.json      the highest says which commits are gone: those at or below "up_to" that are not in "kept"; there may be none
   pack/<epoch>/<number>/<sha256>   the content: stored chunks one after the other
 
 To read a commit without Cairn:
