@@ -73,7 +73,7 @@ func uncopied(ctx context.Context, path string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("copy plugin %s: %w", path, ctx.Err())
 	}
-	return &StartError{Path: path, What: "its private copy cannot be written", Err: err, Remedy: "make room or set another data_dir"}
+	return &StartError{Path: path, What: "its private copy cannot be written", Err: err, Remedy: "make room or choose another directory: " + whereRuntimeDir}
 }
 
 // writeImage makes a file that only this user can touch. It is never written again, so executing it meets no open writer of ours but

@@ -36,7 +36,7 @@ func (c calls) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, erro
 		return sdk.PutResult{}, err
 	}
 	result, err := s.client.Put(ctx, req)
-	return result, s.settle("put", req.Key, err)
+	return result, s.settle(ctx, "put", req.Key, err)
 }
 
 // Get implements sdk.Target.
@@ -47,9 +47,9 @@ func (c calls) Get(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, erro
 	}
 	result, err := s.client.Get(ctx, req)
 	if err != nil {
-		return sdk.GetResult{}, s.settle("get", req.Key, err)
+		return sdk.GetResult{}, s.settle(ctx, "get", req.Key, err)
 	}
-	result.Body = &body{ReadCloser: result.Body, session: s, key: req.Key}
+	result.Body = &body{ReadCloser: result.Body, ctx: ctx, session: s, key: req.Key}
 	return result, nil
 }
 
@@ -60,7 +60,7 @@ func (c calls) Fetch(ctx context.Context, req sdk.GetRequest, f *os.File, off in
 		return 0, err
 	}
 	n, err := s.client.Fetch(ctx, req, f, off)
-	return n, s.settle("get", req.Key, err)
+	return n, s.settle(ctx, "get", req.Key, err)
 }
 
 // List implements sdk.Target.
@@ -72,7 +72,7 @@ func (c calls) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Obje
 			return
 		}
 		for object, err := range s.client.List(ctx, req) {
-			if !yield(object, s.settle("list", req.Prefix, err)) || err != nil {
+			if !yield(object, s.settle(ctx, "list", req.Prefix, err)) || err != nil {
 				return
 			}
 		}
@@ -85,12 +85,13 @@ func (c calls) Delete(ctx context.Context, keys []string) error {
 	if err != nil {
 		return err
 	}
-	return s.settle("delete", "", s.client.Delete(ctx, keys))
+	return s.settle(ctx, "delete", "", s.client.Delete(ctx, keys))
 }
 
 // body watches the errors of a reply that is still being read.
 type body struct {
 	io.ReadCloser
+	ctx     context.Context // of the Get, which bounds its reply too
 	session *session
 	key     string
 }
@@ -98,14 +99,17 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.session.settle("get", b.key, err)
+		err = b.session.settle(b.ctx, "get", b.key, err)
 	}
 	return n, err
 }
 
-// settle looks at the outcome of a call. A process that hangs, or that lost its connection and lives, is reaped by its owner.
-func (s *session) settle(op, key string, err error) error {
+// settle looks at the outcome of a call. A process that hangs, or that lost its connection and lives, is reaped by its owner. A call that
+// its caller did not cancel, and that ends as cancelled all the same, met the closing of the connection to a process that had ended.
+func (s *session) settle(ctx context.Context, op, key string, err error) error {
 	switch {
+	case errors.Is(err, sdk.Cancelled) && ctx.Err() == nil && s.proc.hasExited():
+		return s.obituary(op, key, nil)
 	case errors.Is(err, sdk.PluginHung):
 		s.doom("hung during " + op + " and was killed")
 	case errors.Is(err, sdk.PluginGone):
@@ -126,7 +130,7 @@ func (s *session) obituary(op, key string, err error) error {
 // gone is the error of a call that has no process.
 func gone(spec Spec, op, key string, exit Exit, err error) *sdk.Error {
 	text := fmt.Sprintf("plugin %q of target %q %s", spec.Plugin, spec.Target, exit.Reason)
-	if n := len(exit.Stderr); n > 0 {
+	if n := len(exit.Stderr); n > 0 && !exit.whole {
 		text += "; its last lines: " + strings.Join(exit.Stderr[max(0, n-5):], " | ")
 	}
 	if err != nil && !errors.Is(err, sdk.PluginGone) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -19,8 +20,8 @@ func explainExec(plugin string, img image, noexec bool, err error) error {
 	e := &StartError{Path: plugin, What: "cannot be executed", Err: err}
 	switch {
 	case noexec:
-		e.Cause, e.What = CauseNoExec, "its private copy "+img.path+" lies on a file system mounted noexec"
-		e.Remedy = "set data_dir to a file system that may hold programs"
+		e.Cause, e.What = CauseNoExec, "its private copy cannot run from "+filepath.Dir(img.path)+", which lies on a file system mounted noexec"
+		e.Remedy = "choose a directory that may hold programs: " + whereRuntimeDir
 	case errors.Is(err, syscall.ENOENT):
 		e.Cause, e.What, e.Err = CauseInterpreter, missingInterpreter(img.path), nil
 		e.Remedy = "install it; a plugin gets no PATH, so a script names its interpreter by absolute path"

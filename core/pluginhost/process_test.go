@@ -197,7 +197,7 @@ func TestEachThingThatCannotBeExecutedHasItsOwnMessage(t *testing.T) {
 func TestANoexecFileSystemIsNamedAsTheReason(t *testing.T) {
 	img := image{path: "/data/run/abcdefgh/cairn-plugin-x"}
 	err := explainExec("/opt/cairn-plugin-x", img, true, syscall.EACCES)
-	wantStartError(t, err, CauseNoExec, img.path, "noexec", "data_dir")
+	wantStartError(t, err, CauseNoExec, "/data/run/abcdefgh,", "noexec", "data_dir", "TMPDIR")
 }
 
 func TestAnAddressThatLeavesTheMachineIsRefused(t *testing.T) {

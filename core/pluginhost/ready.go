@@ -50,8 +50,23 @@ func (s *Supervisor) unready(op, key string, status Status, err error) error {
 	}
 	exit.Reason = "is " + string(status.State) + ": " + exit.Reason
 	e := gone(s.spec, op, key, exit, err)
-	if status.State == StateBroken {
-		e.Hint = "correct the cause, then stop and start a pipeline that uses the target, or restart cairn"
+	switch status.State {
+	case StateBroken:
+		e.Err, e.Hint = permanentError{e.Err}, remedyBroken
+	case StateStopped:
+		e.Err = permanentError{e.Err}
 	}
 	return e
 }
+
+// remedyBroken names what ends in Reset.
+const remedyBroken = "correct the cause; then a requested push (`cairn checkpoint push`) or `cairn pipeline start` starts the plugin again"
+
+// permanentError is in the chain of an error that waiting does not cure.
+type permanentError struct{ error }
+
+// Permanent is true: whoever repeats calls stops at once.
+func (permanentError) Permanent() bool { return true }
+
+// Unwrap gives the error itself.
+func (e permanentError) Unwrap() error { return e.error }

@@ -2,10 +2,13 @@ package pluginhost
 
 import "time"
 
-// RestartPolicy says when a process that ended is started again. Zero fields mean the default.
+// RestartPolicy says when a process that ended, or would not start, is started again. Zero fields mean the default.
+//
+// A start that fails is repeated for ever: what it lacks, a file, room on a disk, a key, may come without anybody telling the host. A process
+// that served and died again and again is left alone, for its work itself may be what kills it.
 type RestartPolicy struct {
 	Min, Max time.Duration // pause before a start: 1 s after the first failure, doubled up to 60 s, with jitter
-	Crashes  int           // this many failures
+	Crashes  int           // this many processes that were ready and then died
 	Window   time.Duration // within this time break the target until Reset: 5 in 10 minutes
 }
 
@@ -25,26 +28,36 @@ func (p RestartPolicy) withDefaults() RestartPolicy {
 	return p
 }
 
-// failures is what the policy remembers of one target. It reads no clock.
-type failures struct {
-	recent []time.Time // within the window of the newest
-	inRow  int         // since a process last served for a whole window
+// life is one attempt to have a process, after its end.
+type life struct {
+	exit   Exit
+	ready  bool          // it came to serve; else its start failed
+	served time.Duration // since it was ready
 }
 
-// next notes a failure at now of a process that had served for that long (0 = it never did), and answers how long to wait before the next
-// start, or that there shall be none. jitter is in [0, 1).
-func (f failures) next(p RestartPolicy, now time.Time, served time.Duration, jitter float64) (failures, time.Duration, bool) {
-	recent := []time.Time{now}
-	for _, at := range f.recent {
-		if now.Sub(at) < p.Window {
-			recent = append(recent, at)
-		}
-	}
-	if served >= p.Window {
+// failures is what the policy remembers of one target. It reads no clock.
+type failures struct {
+	crashes []time.Time // within the window of the newest
+	inRow   int         // ends of any kind since a process last served for a whole window
+}
+
+// next notes the end of a life, and answers how long to wait before the next start, or that the target is broken. jitter is in [0, 1).
+func (f failures) next(p RestartPolicy, l life, jitter float64) (_ failures, pause time.Duration, broken bool) {
+	if l.served >= p.Window {
 		f.inRow = 0
 	}
-	f = failures{recent: recent, inRow: f.inRow + 1}
-	if len(recent) >= p.Crashes {
+	f.inRow++
+	if !l.ready {
+		return f, p.pause(f.inRow, jitter), false
+	}
+	crashes := []time.Time{l.exit.At}
+	for _, at := range f.crashes {
+		if l.exit.At.Sub(at) < p.Window {
+			crashes = append(crashes, at)
+		}
+	}
+	f.crashes = crashes
+	if len(crashes) >= p.Crashes {
 		return f, 0, true
 	}
 	return f, p.pause(f.inRow, jitter), false

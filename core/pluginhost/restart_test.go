@@ -21,6 +21,34 @@ func TestThePauseDoublesFromOneSecondToOneMinute(t *testing.T) {
 	}
 }
 
+// crash is the end of a process that had served for that long.
+func crash(at time.Time, served time.Duration) life {
+	return life{exit: Exit{At: at}, ready: true, served: served}
+}
+
+func TestFailedStartsAreRepeatedForEverAndDoNotCountAsCrashes(t *testing.T) {
+	p := RestartPolicy{}.withDefaults()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var f failures
+	for n := range 1000 {
+		var pause time.Duration
+		var broken bool
+		if f, pause, broken = f.next(p, life{exit: Exit{At: now}}, 0.5); broken {
+			t.Fatalf("broken by failed start %d", n+1)
+		}
+		if n > 10 && pause < p.Max/2 {
+			t.Fatalf("pause %v after %d failed starts", pause, n+1)
+		}
+		now = now.Add(time.Millisecond)
+	}
+	for n := 1; n <= p.Crashes; n++ {
+		var broken bool
+		if f, _, broken = f.next(p, crash(now, 0), 0); broken != (n == p.Crashes) {
+			t.Errorf("crash %d: broken %t", n, broken)
+		}
+	}
+}
+
 func TestFiveCrashesInTenMinutesBreakATarget(t *testing.T) {
 	p := RestartPolicy{}.withDefaults()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -39,7 +67,7 @@ func TestFiveCrashesInTenMinutesBreakATarget(t *testing.T) {
 			var f failures
 			for n := 1; n <= 50; n++ {
 				var broken bool
-				if f, _, broken = f.next(p, start.Add(time.Duration(n)*row.every), 0, 0); broken {
+				if f, _, broken = f.next(p, crash(start.Add(time.Duration(n)*row.every), 0), 0); broken {
 					if n != row.want {
 						t.Fatalf("broken at failure %d, want %d", n, row.want)
 					}
@@ -59,12 +87,12 @@ func TestAProcessThatServedForAWholeWindowStartsThePauseAnew(t *testing.T) {
 	var f failures
 	for range 20 {
 		now = now.Add(5 * time.Minute)
-		f, _, _ = f.next(p, now, 5*time.Minute, 0)
+		f, _, _ = f.next(p, crash(now, 5*time.Minute), 0)
 	}
 	if f.inRow != 20 {
 		t.Fatalf("%d in a row, want 20", f.inRow)
 	}
-	if f, pause, _ := f.next(p, now.Add(p.Window), p.Window, 0); f.inRow != 1 || pause != p.Min {
+	if f, pause, _ := f.next(p, crash(now.Add(p.Window), p.Window), 0); f.inRow != 1 || pause != p.Min {
 		t.Errorf("%d in a row, pause %v", f.inRow, pause)
 	}
 }

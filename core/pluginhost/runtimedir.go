@@ -19,6 +19,9 @@ const (
 	// nameLength is that of a private directory: 8 characters of base 32, 40 bits, drawn anew when taken.
 	nameLength = 8
 	lockSuffix = ".lock"
+
+	// whereRuntimeDir ends the remedies that ask for another runtime directory.
+	whereRuntimeDir = "data_dir decides where it lies, or TMPDIR for a command that works without the host"
 )
 
 // CheckRuntimeDir refuses a directory so deep that a socket in it could not be bound: the kernel holds the path of a unix socket in a
@@ -31,8 +34,8 @@ func CheckRuntimeDir(dir string) error {
 	var address syscall.RawSockaddrUnix
 	limit := len(address.Path) - 1 - len("/") - nameLength - len("/") - len(socketName)
 	if len(abs) > limit {
-		return fmt.Errorf("runtime directory %s: its path has %d bytes, at most %d fit before the name of a unix socket; choose a shorter data_dir",
-			abs, len(abs), limit)
+		return fmt.Errorf("runtime directory %s: its path has %d bytes, at most %d fit before the name of a unix socket; choose a shorter one: %s",
+			abs, len(abs), limit, whereRuntimeDir)
 	}
 	return nil
 }
@@ -94,11 +97,15 @@ func (d *runtimeDir) remove() error {
 // sweepRuntimeDirs removes what hosts that are dead left below parent. It never signals a process: the number a dead host knew may be
 // someone else's by now, and its plugins have died with it.
 func sweepRuntimeDirs(parent string, log hclog.Logger) {
-	locks, err := filepath.Glob(filepath.Join(parent, strings.Repeat("?", nameLength)+lockSuffix))
-	if err != nil {
+	entries, err := os.ReadDir(parent) // not a pattern: data_dir may hold its special characters
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("runtime directories not swept", "error", err)
 	}
-	for _, name := range locks {
+	for _, entry := range entries {
+		if len(entry.Name()) != nameLength+len(lockSuffix) || !strings.HasSuffix(entry.Name(), lockSuffix) {
+			continue
+		}
+		name := filepath.Join(parent, entry.Name())
 		lock, err := os.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			continue // gone meanwhile, or not ours: then it is not ours to remove

@@ -48,7 +48,12 @@ func TestARuntimeDirectoryThatOthersMayWriteIsRefused(t *testing.T) {
 }
 
 func TestTheSweepTakesWhatDeadHostsLeftAndNothingElse(t *testing.T) {
-	parent := shortDir(t)
+	for name, dir := range map[string]string{"a plain name": "run", "a name that is a pattern": "[a-b]*?"} {
+		t.Run(name, func(t *testing.T) { sweepIn(t, filepath.Join(shortDir(t), dir)) })
+	}
+}
+
+func sweepIn(t *testing.T, parent string) {
 	alive, err := newRuntimeDir(parent)
 	if err != nil {
 		t.Fatal(err)

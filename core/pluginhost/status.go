@@ -10,7 +10,7 @@ const (
 	StateStarting State = "starting" // the first start is under way
 	StateReady    State = "ready"    // configured and serving
 	StateDegraded State = "degraded" // its process ended or would not start; another start is under way or scheduled
-	StateBroken   State = "broken"   // it failed too often; nothing happens until Reset
+	StateBroken   State = "broken"   // its processes crashed too often; nothing happens until Reset
 	StateStopped  State = "stopped"  // Run has ended
 )
 
@@ -36,6 +36,8 @@ type Exit struct {
 	At     time.Time
 	Reason string
 	Stderr []string // the last lines it wrote, at most reportLines, oldest first
+
+	whole bool // Reason repeats what matters of Stderr
 }
 
 // reportLines is how many last lines an exit shows: a Go panic with the goroutine that caused it.

@@ -52,37 +52,42 @@ func New(spec Spec, opts Options) (*Supervisor, error) {
 // Run starts the process, restarts it when it ends, and takes it down when ctx ends; then it returns nil. A plugin's failure never ends it.
 // It may be called once.
 func (s *Supervisor) Run(ctx context.Context) error {
-	if err := s.enter(); err != nil {
+	if err := s.begin(); err != nil {
 		return err
 	}
 	defer s.moveTo(StateStopped, nil)
 	sweepRuntimeDirs(s.opts.RuntimeDir, s.log)
 	for past := (failures{}); ; {
-		exit, served := s.live(ctx)
+		ended := s.live(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		var pause time.Duration
 		var broken bool
-		past, pause, broken = past.next(s.opts.Restart, exit.At, served, s.opts.Jitter())
+		past, pause, broken = past.next(s.opts.Restart, ended, s.opts.Jitter())
 		if broken {
 			past = failures{}
 		}
-		if !s.rest(ctx, exit, pause, broken) {
+		if !s.rest(ctx, ended.exit, pause, broken) {
 			return nil
 		}
 	}
 }
 
-// Reset lets a broken target try again, and one that waits for its next start try at once. In other states it does nothing.
+// Reset lets a broken target try again, and one that waits for its next start try at once. In other states it does nothing. A call that is
+// made after it waits for the process.
 func (s *Supervisor) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status.State == StateBroken || !s.status.NextTry.IsZero() {
-		select {
-		case s.reset <- struct{}{}:
-		default: // asked for already
-		}
+	if s.status.State != StateBroken && s.status.NextTry.IsZero() {
+		return
+	}
+	if s.status.State == StateBroken {
+		s.enter(StateDegraded)
+	}
+	select {
+	case s.reset <- struct{}{}:
+	default: // asked for already
 	}
 }
 
@@ -93,7 +98,7 @@ func (s *Supervisor) Status() Status {
 	return s.status
 }
 
-func (s *Supervisor) enter() error {
+func (s *Supervisor) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
@@ -103,12 +108,12 @@ func (s *Supervisor) enter() error {
 	return nil
 }
 
-// live is the life of one process, from its start until nothing of it is left. It answers how it ended and how long it had served.
-func (s *Supervisor) live(ctx context.Context) (exit Exit, served time.Duration) {
+// live is the life of one process, from its start until nothing of it is left.
+func (s *Supervisor) live(ctx context.Context) life {
 	begun := s.opts.Now()
 	session, about, err := s.start(ctx, s.spec, s.opts)
 	if err != nil {
-		return s.failedStart(ctx, err), 0
+		return life{exit: s.failedStart(ctx, err)}
 	}
 	ready := s.opts.Now()
 	s.publish(session, about)
@@ -120,14 +125,14 @@ func (s *Supervisor) live(ctx context.Context) (exit Exit, served time.Duration)
 		s.moveTo(StateStopped, nil) // before the end: new calls shall not wait for what does not come
 		session.end(ctx, true)
 		log.Info("plugin stopped", "reason", "stopped by the host", "served", s.opts.Now().Sub(ready).Round(time.Millisecond))
-		return Exit{}, 0
+		return life{ready: true}
 	}
 	s.moveTo(StateDegraded, nil)
 	session.end(ctx, false)
-	exit = Exit{At: s.opts.Now(), Reason: reason, Stderr: session.out.tail.last(reportLines)}
-	served = exit.At.Sub(ready)
+	exit := Exit{At: s.opts.Now(), Reason: reason, Stderr: session.out.tail.last(reportLines)}
+	served := exit.At.Sub(ready)
 	log.Error("plugin ended", "reason", reason, "served", served.Round(time.Millisecond), "stderr", strings.Join(exit.Stderr, "\n"))
-	return exit, served
+	return life{exit: exit, ready: true, served: served}
 }
 
 // serve waits until the session is over and says why; "" when only ctx ended.
@@ -143,7 +148,7 @@ func (s *session) serve(ctx context.Context) string {
 }
 
 func (s *Supervisor) failedStart(ctx context.Context, err error) Exit {
-	exit := Exit{At: s.opts.Now(), Reason: err.Error()}
+	exit := Exit{At: s.opts.Now(), Reason: err.Error(), whole: true}
 	var start *StartError
 	if errors.As(err, &start) {
 		exit.Stderr = start.Stderr
@@ -162,8 +167,8 @@ func (s *Supervisor) rest(ctx context.Context, exit Exit, pause time.Duration, b
 	}
 	var due <-chan time.Time
 	if broken {
-		s.log.Error("plugin failed too often and is left alone until it is reset", "plugin", s.spec.Plugin,
-			"failures", s.opts.Restart.Crashes, "within", s.opts.Restart.Window)
+		s.log.Error("plugin crashed too often and is left alone", "plugin", s.spec.Plugin,
+			"crashes", s.opts.Restart.Crashes, "within", s.opts.Restart.Window, "next", remedyBroken)
 		s.moveTo(StateBroken, func(st *Status) { st.LastExit = exit })
 	} else {
 		timer := time.NewTimer(pause)
@@ -193,13 +198,18 @@ func (s *Supervisor) publish(session *session, about sdk.Description) {
 func (s *Supervisor) moveTo(state State, change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status.State != state {
-		s.status.State, s.status.Since = state, s.opts.Now()
-	}
+	s.enter(state)
 	s.status.PID, s.status.NextTry, s.current = 0, time.Time{}, nil
 	if change != nil {
 		change(&s.status)
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// enter changes the state. The caller holds the lock.
+func (s *Supervisor) enter(state State) {
+	if s.status.State != state {
+		s.status.State, s.status.Since = state, s.opts.Now()
+	}
 }
