@@ -27,14 +27,14 @@ const (
 
 // host is a machine: it may live several times, with its disk or an empty one.
 type host struct {
-	name  string
-	index int
-	lives int
-	disk  *disk
-	life  *life
-	codec *chunkCodec
-	spool *Spool
-	wrong mutants
+	name   string
+	index  int
+	lives  int
+	disk   *disk
+	life   *life
+	codecs []*chunkCodec
+	spool  *Spool
+	wrong  mutants
 }
 
 // disk is what survives a kill: the circuit's state and the worker's memory of it. The state is a list of marks, one a step.
@@ -165,7 +165,7 @@ func (l *life) openWorker() bool {
 		l.w.checker.violation("%s: open: %v", l.h.actor(), err)
 		return false
 	}
-	w.packs.codec = l.h.codec
+	w.packs.codecs = l.h.codecs
 	w.codec, w.wrong = l.w.checker.codec, l.h.wrong
 	w.session = w.newSession()
 	l.worker = w

@@ -111,7 +111,7 @@ func TestTheModelNoticesEachMissingRule(t *testing.T) {
 type stage struct {
 	spool  *Spool
 	dec    *zstd.Decoder
-	codecs []*chunkCodec // one a host
+	codecs [][]*chunkCodec // of each host
 	codec  commitCodec
 }
 
@@ -132,21 +132,28 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	for range 3 {
-		codec, err := newChunkCodec()
+		packs, err := newPacker(s.spool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The compressors make their channels at the first use, which must be outside of any bubble.
-		sample := []byte(strings.Repeat("warm ", 100))
-		if _, _, err := codec.encode(0, sample); err != nil {
-			t.Fatal(err)
+		for _, codec := range packs.codecs {
+			s.warm(t, codec)
 		}
-		if _, err := s.dec.DecodeAll(codec.out, nil); err != nil {
-			t.Fatal(err)
-		}
-		s.codecs = append(s.codecs, codec)
+		s.codecs = append(s.codecs, packs.codecs)
 	}
 	return s
+}
+
+// warm uses a compressor once: it makes its channels at the first use, which must be outside of any bubble.
+func (s *stage) warm(t *testing.T, codec *chunkCodec) {
+	t.Helper()
+	packed, err := codec.compress([]byte(strings.Repeat("warm ", 100)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.dec.DecodeAll(packed, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // play runs the story of a seed and gives it with its first violation, "" when there is none.
@@ -158,7 +165,7 @@ func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, 
 		}
 		w.faults, w.wipes = w.rng.IntN(8), w.rng.IntN(16) == 0
 		for i, name := range []string{"A", "B"} {
-			w.hosts = append(w.hosts, &host{name: name, index: i, spool: s.spool, codec: s.codecs[i], wrong: wrong})
+			w.hosts = append(w.hosts, &host{name: name, index: i, spool: s.spool, codecs: s.codecs[i], wrong: wrong})
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		go w.reader.run(ctx, w)
@@ -184,7 +191,7 @@ func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, 
 }
 
 // progress: faults have stopped and what is under way has landed. The newest writer commits, or, when all have stopped, a fresh start does.
-func (w *world) progress(codec *chunkCodec, spool *Spool, wrong mutants) {
+func (w *world) progress(codecs []*chunkCodec, spool *Spool, wrong mutants) {
 	w.calm = true
 	w.tell("from here on nothing goes wrong")
 	clear(w.frozen)
@@ -197,7 +204,7 @@ func (w *world) progress(codec *chunkCodec, spool *Spool, wrong mutants) {
 	if w.newestWriterCommits() {
 		return
 	}
-	fresh := &host{name: "C", index: 2, spool: spool, codec: codec, wrong: wrong}
+	fresh := &host{name: "C", index: 2, spool: spool, codecs: codecs, wrong: wrong}
 	w.hosts = append(w.hosts, fresh)
 	fresh.start(w)
 	for range calmSteps {

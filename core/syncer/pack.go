@@ -15,11 +15,23 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
-// packer turns the new chunks of a plan into packs and uploads them: one goroutine reads, checks and compresses, while the packs that are
-// full travel. What waits for its turn waits in the spool.
+// packer turns the new chunks of a plan into packs and uploads them: some chunks are read, checked and compressed at a time, one goroutine
+// puts them in their order into packs, and the packs that are full travel. What waits for its turn waits in the spool.
 type packer struct {
-	spool *Spool
-	codec *chunkCodec
+	spool  *Spool
+	codecs []*chunkCodec // one for each chunk in the making
+}
+
+func newPacker(spool *Spool) (*packer, error) {
+	k := &packer{spool: spool}
+	for range builders() + 1 { // one is being stored
+		codec, err := newChunkCodec()
+		if err != nil {
+			return nil, err
+		}
+		k.codecs = append(k.codecs, codec)
+	}
+	return k, nil
 }
 
 // upload stores every new chunk of plan in packs of at most repository.MaxPack and tells b where each lies. It returns when all uploads
@@ -28,12 +40,11 @@ func (k *packer) upload(ctx context.Context, r remote, p pinned, plan *repositor
 	if len(plan.New) == 0 {
 		return nil
 	}
-	k.codec.reset()
 	group, groupCtx := errgroup.WithContext(ctx)
 	u := &upload{packer: k, remote: r, builder: b, group: group, left: plan.NewBytes}
-	files := &chunkFiles{pinned: p, files: p.Manifest().Files}
-	err := u.build(groupCtx, files, plan)
-	files.close()
+	line := newChunkLine(p, plan, k.codecs)
+	err := u.build(groupCtx, line, plan)
+	line.close()
 	u.discard()
 	if failed := group.Wait(); failed != nil {
 		return failed // when an upload failed, building was only cancelled
@@ -53,13 +64,9 @@ type upload struct {
 	open *packFile // the pack being filled, nil = none
 }
 
-func (u *upload) build(ctx context.Context, files *chunkFiles, plan *repository.PushPlan) error {
-	for _, c := range plan.New {
-		raw, err := files.read(plan.Files[c.File].Path, c)
-		if err != nil {
-			return err
-		}
-		encoding, stored, err := u.codec.encode(c.File, raw)
+func (u *upload) build(ctx context.Context, line *chunkLine, plan *repository.PushPlan) error {
+	for i, c := range plan.New {
+		encoding, stored, err := line.take(i)
 		if err != nil {
 			return err
 		}

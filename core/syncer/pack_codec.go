@@ -13,16 +13,38 @@ import (
 // costs a restore more than reading a few per cent of bytes.
 const probeGain = 16
 
-// chunkCodec compresses chunks where that pays. It is used by one goroutine.
+// probe decides, file by file, whether chunks are compressed. It is asked in the order of the plan, so that the same checkpoint makes the
+// same packs however many chunks are prepared at a time. Its zero value is for one plan: file numbers belong to that.
+type probe struct {
+	any  bool // a file was probed
+	file int  // the file that was probed last
+	pays bool // and whether it paid
+}
+
+// skips says that compressing a chunk of the file is known to be in vain.
+func (p *probe) skips(file int) bool { return p.any && p.file == file && !p.pays }
+
+// choose gives what to store of a chunk: packed, which is nil where compressing was not tried or did not make it shorter, or the chunk
+// as it is. The first chunk of a file is its probe.
+func (p *probe) choose(file int, raw, packed []byte) (repository.Encoding, []byte) {
+	if !p.any || p.file != file {
+		p.any, p.file = true, file
+		p.pays = packed != nil && len(packed) <= len(raw)-len(raw)/probeGain
+	} else if !p.pays {
+		return repository.Raw, raw
+	}
+	if packed == nil {
+		return repository.Raw, raw
+	}
+	return repository.Zstd, packed
+}
+
+// chunkCodec compresses chunks. It is used by one goroutine at a time.
 type chunkCodec struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
-	out []byte // reused; valid until the next encode
+	out []byte // reused; valid until the next compress
 	got []byte // reused
-
-	file int  // the file that was probed last
-	pays bool // and whether it paid
-	any  bool // a file was probed
 }
 
 func newChunkCodec() (*chunkCodec, error) {
@@ -40,31 +62,20 @@ func newChunkCodec() (*chunkCodec, error) {
 	return &chunkCodec{enc: enc, dec: dec}, nil
 }
 
-// reset forgets what was probed: file numbers belong to one plan.
-func (c *chunkCodec) reset() { c.any = false }
-
-// encode gives the bytes to store for a chunk of the file. What was compressed has been decompressed again and compared: a compressor's
-// rare fault must not be found at the restore. The result is valid until the next call.
-func (c *chunkCodec) encode(file int, raw []byte) (repository.Encoding, []byte, error) {
-	probe := !c.any || c.file != file
-	if !probe && !c.pays {
-		return repository.Raw, raw, nil
-	}
+// compress gives raw compressed, nil when that is no shorter. What was compressed has been decompressed again and compared: a compressor's rare
+// fault must not be found at the restore. The result is valid until the next call.
+func (c *chunkCodec) compress(raw []byte) ([]byte, error) {
 	c.out = c.enc.EncodeAll(raw, c.out[:0])
-	if probe {
-		c.any, c.file = true, file
-		c.pays = len(c.out) <= len(raw)-len(raw)/probeGain
-	}
 	if len(c.out) >= len(raw) {
-		return repository.Raw, raw, nil
+		return nil, nil
 	}
 	if err := c.compare(raw); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	return repository.Zstd, c.out, nil
+	return c.out, nil
 }
 
-// compare decompresses what encode made of raw.
+// compare decompresses what compress made of raw.
 func (c *chunkCodec) compare(raw []byte) (err error) {
 	c.got, err = c.dec.DecodeAll(c.out, c.got[:0])
 	if err != nil {

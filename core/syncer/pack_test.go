@@ -2,19 +2,25 @@ package syncer
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
+	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
 )
 
-func mustCodec(t *testing.T) *chunkCodec {
+func mustCodec(t testing.TB) *chunkCodec {
 	t.Helper()
 	c, err := newChunkCodec()
 	if err != nil {
@@ -34,10 +40,11 @@ func TestWhatIsStoredDecodesToWhatWasRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SliceOfN(rapid.Byte(), 1, 2000).Draw(t, "piece")
 		raw := bytes.Repeat(piece, rapid.IntRange(1, 50).Draw(t, "times"))
-		encoding, stored, err := c.encode(rapid.IntRange(0, 3).Draw(t, "file"), raw)
+		packed, err := c.compress(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
+		encoding, stored := (&probe{}).choose(0, raw, packed)
 		if encoding == repository.Zstd {
 			if len(stored) >= len(raw) {
 				t.Fatal("compression that does not pay is stored")
@@ -71,7 +78,7 @@ func TestACompressorThatErrsIsNoticedBeforeTheUpload(t *testing.T) {
 }
 
 func TestAFileWhoseProbeDidNotPayIsStoredAsItIs(t *testing.T) {
-	c := mustCodec(t)
+	c, p := mustCodec(t), &probe{}
 	text := []byte(strings.Repeat("text ", 1000))
 	for i, row := range []struct {
 		file int
@@ -84,14 +91,84 @@ func TestAFileWhoseProbeDidNotPayIsStoredAsItIs(t *testing.T) {
 		{1, []byte(incompressible(2, 5000)), repository.Raw}, // tried, and longer
 		{1, text, repository.Zstd},
 	} {
-		if got, _, err := c.encode(row.file, row.raw); err != nil || got != row.want {
-			t.Errorf("row %d: %s, %v, want %s", i, got, err, row.want)
+		packed, err := c.compress(row.raw)
+		if err != nil || packed != nil && p.skips(row.file) != (row.want == repository.Raw) {
+			t.Errorf("row %d: compressing is skipped: %t, %v", i, p.skips(row.file), err)
+		}
+		if got, stored := p.choose(row.file, row.raw, packed); got != row.want || (got == repository.Raw) != bytes.Equal(stored, row.raw) {
+			t.Errorf("row %d: %s, want %s", i, got, row.want)
 		}
 	}
-	c.reset()
-	if got, _, _ := c.encode(0, text); got != repository.Zstd {
-		t.Errorf("after a reset: %s: file 0 of another plan is another file", got)
+}
+
+// lineOf is a line over a checkpoint in memory.
+func lineOf(t testing.TB, files map[string][]byte, places int) (*chunkLine, *repository.PushPlan) {
+	t.Helper()
+	cp := &heldCheckpoint{files: files}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		f := checkpoint.File{Path: path, Size: int64(len(files[path])), Mode: 0o600}
+		for piece := range slices.Chunk(files[path], repository.ChunkSize) {
+			f.Chunks = append(f.Chunks, sha256.Sum256(piece))
+		}
+		cp.manifest.Files = append(cp.manifest.Files, f)
 	}
+	plan, err := repository.PlanPush(nil, sources(cp.manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codecs []*chunkCodec
+	for range places {
+		codecs = append(codecs, mustCodec(t))
+	}
+	return newChunkLine(cp, plan, codecs), plan
+}
+
+func TestTheSameChunksComeInTheSameOrderHoweverManyArePreparedAtATime(t *testing.T) {
+	files := map[string][]byte{
+		"noise, then text": append([]byte(incompressible(1, 2<<20)), strings.Repeat("text ", 1<<20)...),
+		"text, then noise": append([]byte(strings.Repeat("tixt ", 1<<20)), incompressible(2, 2<<20)...),
+	}
+	for i := range 20 {
+		files[fmt.Sprintf("small %02d", i)] = []byte(strings.Repeat(fmt.Sprint("small ", i), 100))
+	}
+	type chunk struct {
+		encoding repository.Encoding
+		sum      [32]byte
+	}
+	var want []chunk
+	for _, places := range []int{1, 2, 3, 5, 100} {
+		line, plan := lineOf(t, files, places)
+		var got []chunk
+		for i := range plan.New {
+			encoding, stored, err := line.take(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, chunk{encoding, sha256.Sum256(stored)})
+		}
+		line.close()
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) || len(got) != len(plan.New) || len(got) < 30 {
+			t.Errorf("%d at a time: %d chunks, other than one at a time", places, len(got))
+		}
+	}
+}
+
+func TestALineThatIsLeftEarlyEndsWhatItHasBegun(t *testing.T) {
+	files := map[string][]byte{"a": []byte(incompressible(3, 8<<20))}
+	line, _ := lineOf(t, files, 4)
+	files["a"] = files["a"][:3<<20] // it is cut while it is read
+	for i := range 3 {
+		if _, _, err := line.take(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := line.take(3); !errors.Is(err, checkpoint.ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
+	line.close() // goleak looks whether all goroutines have ended
 }
 
 func TestALargeCommitTravelsThroughTheSpoolAndASmallOneInline(t *testing.T) {

@@ -75,13 +75,13 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	if err := repository.CheckPrefix(cfg.Prefix); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
 	}
-	codec, err := newChunkCodec()
+	packs, err := newPacker(cfg.Spool)
 	if err != nil {
 		return nil, err
 	}
 	cfg = withDefaults(cfg)
 	w := &Worker{
-		cfg: cfg, source: src, memory: m, packs: &packer{spool: cfg.Spool, codec: codec}, turn: make(chan struct{}, 1), condition: Ready,
+		cfg: cfg, source: src, memory: m, packs: packs, turn: make(chan struct{}, 1), condition: Ready,
 		codec: commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit},
 	}
 	w.calls = &caller{target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter}
