@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // version is set by the build: -ldflags "-X main.version=1.2.3".
@@ -20,9 +21,34 @@ func main() { os.Exit(mainWith(nil)) }
 // mainWith is main; hook is for tests, see program.
 func mainWith(hook func(point string)) int {
 	keepDescriptors()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal ends the process at once
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go obey(signals, cancel)
 	return run(ctx, &program{stdout: os.Stdout, stderr: os.Stderr, hook: hook}, os.Args[1:])
+}
+
+// sameSignal is how long after the first a signal is taken for its echo: a terminal and a tool such as timeout or a supervisor may both send it.
+const sameSignal = time.Second
+
+// exitSignal is the shell's code for a program that SIGINT has ended.
+const exitSignal = 130
+
+// obey ends the work at the first signal and the process at the second.
+func obey(signals <-chan os.Signal, cancel context.CancelFunc) {
+	<-signals
+	cancel()
+	echo := time.NewTimer(sameSignal)
+	for patient := true; ; {
+		select {
+		case <-echo.C:
+			patient = false
+		case <-signals:
+			if !patient {
+				os.Exit(exitSignal)
+			}
+		}
+	}
 }
 
 // run is the whole program but for the process around it.

@@ -42,8 +42,11 @@ func (p *program) views(ctx context.Context, names []string) ([]client.PipelineV
 // writeStatus is a pipeline in words.
 func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 	fmt.Fprintf(w, "%s: %s at step %d", v.Name, v.State, v.Step)
-	if v.Doing != "" {
-		fmt.Fprintf(w, " (%s)", v.Doing)
+	switch {
+	case strings.HasPrefix(v.Doing, "until "):
+		fmt.Fprintf(w, ", waiting %s", v.Doing)
+	case v.Doing != "":
+		fmt.Fprintf(w, ", %s", v.Doing)
 	}
 	fmt.Fprintln(w)
 	if v.Error != "" {
@@ -70,7 +73,7 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	if t.Committed == nil {
 		fmt.Fprint(w, ", nothing committed yet: a loss of this machine would take everything")
 	} else {
-		fmt.Fprintf(w, ", holds %s, step %d, since %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
+		fmt.Fprintf(w, ", holds %s, step %d, committed %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
 	}
 	if t.NextPush != nil && t.NextPush.After(now) {
 		fmt.Fprintf(w, ", next push in %s", round(t.NextPush.Sub(now)))
