@@ -35,7 +35,7 @@ const (
 	JobRunning    JobState = "running"
 	JobSucceeded  JobState = "succeeded"
 	JobFailed     JobState = "failed"
-	JobHeld       JobState = "held"       // the target's history is not ours: nothing was written
+	JobHeld       JobState = "held"       // the target's history is not ours, or ours is gone from it: nothing was written
 	JobFenced     JobState = "fenced"     // another writer has taken over
 	JobCancelled  JobState = "cancelled"  // the host gave it up; the commit may exist
 	JobUnresolved JobState = "unresolved" // the store never answered: the commit may exist, the next job looks first

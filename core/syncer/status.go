@@ -16,7 +16,7 @@ type Condition string
 const (
 	Ready   Condition = "ready"
 	Pushing Condition = "pushing"
-	Held    Condition = "held"    // the target's history is not ours; adopt is the way on
+	Held    Condition = "held"    // the target's history is not ours, or what we committed there is gone; adopt is the way on
 	Fenced  Condition = "fenced"  // another writer has taken over; this one has stopped
 	Refused Condition = "refused" // this target cannot be used as it is; every job looks again
 )
