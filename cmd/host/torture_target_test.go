@@ -100,13 +100,13 @@ func TestTortureAFullTarget(t *testing.T) {
 // untilFull waits until a push has failed for want of room, and answers what status says.
 func (w *world) untilFull() (told string) {
 	w.t.Helper()
-	w.eventually("status says that there is no space left", func() bool {
+	w.eventually("status says that there is no space left, and what to do", func() bool {
 		status, err := w.api.Syncs(w.t.Context(), pipe)
 		if err != nil || status.PeriodicFailure == nil {
 			return false
 		}
 		told = status.PeriodicFailure.Error
-		return strings.Contains(told, "no space left")
+		return strings.Contains(told, "no space left") && strings.Contains(told, "free space on the file system of the target")
 	})
 	return told
 }

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/core/trigger"
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // pusher lets the loop speak to a syncer's worker.
@@ -27,7 +30,15 @@ func (p pusher) Push(ctx context.Context, job circuit.PushJob) error {
 	if release, err := p.pin(job.Checkpoint); err == nil {
 		defer release()
 	} // otherwise the worker meets the same error, and keeps a record of it
-	return p.worker.Push(ctx, syncer.Job{Checkpoint: job.Checkpoint, Trigger: syncer.Trigger(job.Trigger)})
+	return explained(p.worker.Push(ctx, syncer.Job{Checkpoint: job.Checkpoint, Trigger: syncer.Trigger(job.Trigger)}))
+}
+
+// explained adds what the store's side says can be done about an error: the loop's status shows its text and nothing else.
+func explained(err error) error {
+	if e, ok := errors.AsType[*sdk.Error](err); ok && e.Hint != "" && !strings.Contains(err.Error(), e.Hint) {
+		return fmt.Errorf("%w; %s", err, e.Hint)
+	}
+	return err
 }
 
 // State is what the target is known to hold.

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // snapshotOf a step is one small file.
@@ -52,6 +55,22 @@ func TestTheCheckpointThatTheLoopKnowsOfOutlivesTheNextPublication(t *testing.T)
 			if err == nil {
 				release()
 			}
+		}
+	}
+}
+
+func TestTheLoopHearsOfAFailedPushWithTheStoresHint(t *testing.T) {
+	full := fmt.Errorf("target %q: %w", "offsite", &sdk.Error{Code: sdk.NoSpace, Op: "put", Key: "a", Hint: "make room"})
+	got := explained(full)
+	if want := `target "offsite": put a: no space left on the store; make room`; got.Error() != want || !errors.Is(got, sdk.NoSpace) {
+		t.Errorf("it reads %q, want %q", got, want)
+	}
+	if again := explained(got); again.Error() != got.Error() {
+		t.Errorf("said twice: %q", again)
+	}
+	for _, plain := range []error{nil, errors.New("no hint")} {
+		if got := explained(plain); got != plain {
+			t.Errorf("%v became %v", plain, got)
 		}
 	}
 }
