@@ -185,6 +185,26 @@ func TestAPluginGetsThreeDescriptorsAndNoneOfTheHosts(t *testing.T) {
 	}
 }
 
+// onThreadOfItsOwn runs f in the background on a thread that ends with it. The main thread never ends: when f would be there, that goroutine
+// keeps it until another has begun elsewhere.
+func onThreadOfItsOwn(f func()) {
+	go func() {
+		runtime.LockOSThread() // and not unlocked on the way to the end of f: the thread ends with the goroutine
+		if unix.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		defer runtime.UnlockOSThread()
+		begun := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(begun)
+			f()
+		}()
+		<-begun
+	}()
+}
+
 // The kernel sends the parent-death signal when the thread that forked ends; threads come and go in a Go program.
 func TestAPluginOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	tids, started := make(chan int, 1), make(chan *process, 1)
@@ -193,8 +213,7 @@ func TestAPluginOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	onThreadOfItsOwn(func() {
 		p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
 		p.env = environment(nil, "/nowhere", spec.Env)
 		if err := p.Start(context.Background()); err != nil {
@@ -202,7 +221,7 @@ func TestAPluginOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		}
 		tids <- unix.Gettid()
 		started <- p
-	}()
+	})
 	task := fmt.Sprintf("/proc/self/task/%d", <-tids)
 	p := <-started
 	eventually(t, "the thread ends", func() bool {
