@@ -36,11 +36,10 @@ func validate(cfg Config) error {
 	}
 }
 
-// createRoot makes the last element of path, durably. Its parent must exist.
-func createRoot(path string) error {
-	if err := os.Mkdir(path, dirMode); errors.Is(err, fs.ErrExist) {
-		return nil
-	} else if err != nil {
+// createRoot makes the last element of path, durably. Its parent must exist. A directory that was there is synced too: whoever made it may
+// have been killed before that.
+func createRoot(path string, sync func(*os.File) error) error {
+	if err := os.Mkdir(path, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	parent, err := os.Open(filepath.Dir(path))
@@ -48,5 +47,5 @@ func createRoot(path string) error {
 		return err
 	}
 	defer parent.Close()
-	return parent.Sync()
+	return sync(parent)
 }

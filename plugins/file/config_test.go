@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -110,4 +111,23 @@ func TestCreateMakesTheLastElementOnly(t *testing.T) {
 	deep := filepath.Join(dir, "missing", "deep")
 	_, err := open(deep).Put(t.Context(), request("k", "x"))
 	wantCode(t, err, sdk.Unavailable, "missing")
+}
+
+func TestTheParentOfTheTargetDirectoryIsSyncedAlsoWhenItWasThere(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "target")
+	for range 2 {
+		var synced []string
+		err := createRoot(path, func(f *os.File) error {
+			synced = append(synced, f.Name())
+			return nil
+		})
+		if err != nil || !slices.Equal(synced, []string{dir}) {
+			t.Errorf("synced %v, %v", synced, err)
+		}
+	}
+	fault := errors.New("planted")
+	if err := createRoot(path, func(*os.File) error { return fault }); !errors.Is(err, fault) {
+		t.Errorf("a sync that fails: %v", err)
+	}
 }

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// call does one call's work in the target's directory and gives an error its code. A dead ctx touches nothing.
+// call does one call's work in the target's directory and gives an error its code. A dead ctx touches nothing. The first call that goes well
+// has the sweep begin.
 func (t *target) call(ctx context.Context, op, key string, work func(root *os.Root) error) error {
 	if err := ctx.Err(); err != nil {
 		return failed(op, key, err)
@@ -24,6 +25,7 @@ func (t *target) call(ctx context.Context, op, key string, work func(root *os.Ro
 	if err := work(root); err != nil {
 		return failed(op, key, err)
 	}
+	t.sweeper.begin(t)
 	return nil
 }
 

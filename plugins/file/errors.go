@@ -15,6 +15,9 @@ var errClash = errors.New("another object's key is a folder of this one, or this
 // errLink is a symbolic link, a pipe or the like where an object or a folder should be.
 var errLink = errors.New("not a regular file or directory")
 
+// errNFS is a key that the file target cannot tell from a leftover of an NFS client.
+var errNFS = errors.New("names that begin with " + nfsPrefix + " belong to NFS clients")
+
 // failed gives err the code that the host acts on. An *sdk.Error has one and is only told what was being done.
 func failed(op, key string, err error) error {
 	if e, ok := err.(*sdk.Error); ok {
@@ -30,7 +33,7 @@ func failed(op, key string, err error) error {
 // neither the root nor the key, something was removed from under the call, which passes.
 func classify(err error) sdk.Code {
 	switch {
-	case errors.Is(err, errClash), errors.Is(err, errLink):
+	case errors.Is(err, errClash), errors.Is(err, errLink), errors.Is(err, errNFS):
 		return sdk.Unsupported
 	}
 	var errno syscall.Errno

@@ -12,17 +12,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/cairnsync/cairn/sdk"
 )
 
-// tempMaxAge is when the temporary file of a Put is a dead one's: the host gives a Put a few minutes. Should a clock be so wrong that a
-// living one is removed, its Put fails and is tried again.
-const tempMaxAge = 24 * time.Hour
-
-// List walks the directories in the order of keys. Names that no key can have are not ours and are passed over, "lost+found" among them;
-// a directory that cannot be read, and a link with the name of an object, are errors.
+// List walks the directories in the order of keys. Names that no key can have are not ours and are passed over, "lost+found" among them, as
+// are those of removed files that an NFS client still keeps; a directory that cannot be read, and a link with the name of an object, are errors.
 func (t *target) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
 	return func(yield func(sdk.Object, error) bool) {
 		err := t.call(ctx, "list", req.Prefix, func(root *os.Root) error {
@@ -46,7 +41,11 @@ func (t *target) list(root *os.Root, w *walker) error {
 		err = t.stillThere(root)
 	}
 	if err == nil {
-		t.sweep(root, w.temps)
+		for _, temp := range w.temps {
+			if t.now().Sub(temp.Modified) > tempMaxAge {
+				_ = root.Remove(temp.Key) // an error leaves the file to the next time: it is only space
+			}
+		}
 	}
 	return err
 }
@@ -58,16 +57,6 @@ func firstDir(prefix string) (dir string, ok bool) {
 		return ".", true
 	}
 	return prefix[:i], sdk.CheckKey(prefix[:i]) == nil
-}
-
-// sweep removes the temporary files of Puts that died long ago. It runs after a listing, which sees them anyway. An error leaves the
-// file to the next time: it is only space.
-func (t *target) sweep(root *os.Root, temps []sdk.Object) {
-	for _, temp := range temps {
-		if t.now().Sub(temp.Modified) > tempMaxAge {
-			_ = root.Remove(temp.Key)
-		}
-	}
 }
 
 // errStopped ends a walk whose consumer has heard enough.
@@ -133,6 +122,7 @@ func (w *walker) read(dir string) ([]entry, error) {
 		switch {
 		case strings.HasPrefix(d.Name(), tempPrefix):
 			w.noteTemp(e)
+		case strings.HasPrefix(d.Name(), nfsPrefix):
 		case sdk.CheckKey(path.Clean(e.key)) == nil:
 			entries = append(entries, e)
 		}

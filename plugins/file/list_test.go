@@ -84,7 +84,7 @@ func TestForeignNamesAreNotObjects(t *testing.T) {
 	dir := t.TempDir()
 	target := openTarget(t, dir)
 	put(t, target, "a/1")
-	for _, name := range []string{"lost+found/x", "a/with space", "a/" + tempPrefix + "X", "a/caf\u00e9", "a/\xff", "#recycle/1"} {
+	for _, name := range []string{"lost+found/x", "a/with space", "a/" + tempPrefix + "X", "a/caf\u00e9", "a/\xff", "#recycle/1", "a/.nfs000000000000002f", ".nfsdir/1"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -98,6 +98,10 @@ func TestForeignNamesAreNotObjects(t *testing.T) {
 	}
 	if got := keysOf(t, target, sdk.ListRequest{Prefix: "a/1/"}); len(got) > 0 {
 		t.Errorf("below a file: %v", got)
+	}
+	for _, key := range []string{".nfs1", "a/.nfs1", ".nfs/1"} {
+		_, err := target.Put(t.Context(), request(key, "x"))
+		wantCode(t, err, sdk.Unsupported, key, "NFS")
 	}
 }
 

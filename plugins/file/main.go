@@ -1,11 +1,12 @@
 // Command cairn-plugin-file is the plugin of targets that are directories: on a disk, a mounted share, a NAS.
 //
-// An object is one regular file whose path below the directory is its key. The host starts the program; see package rpc. Its
-// goroutines are those of rpc.Serve: every method does its work on the goroutine that calls it.
+// An object is one regular file whose path below the directory is its key. The host starts the program; see package rpc. Every method does its
+// work on the goroutine of rpc.Serve that calls it. The target has one goroutine of its own, which sweeps: see sweeper.
 package main
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/cairnsync/cairn/sdk"
@@ -22,14 +23,14 @@ func plugin(now func() time.Time) sdk.Plugin[Config] {
 		Version:  "0.1.0",
 		Doc:      "stores objects as files below a directory of this machine",
 		Validate: validate,
-		Open: func(_ context.Context, env sdk.Env, cfg Config) (sdk.Target, error) {
+		Open: func(ctx context.Context, env sdk.Env, cfg Config) (sdk.Target, error) {
 			if cfg.Create {
 				// A disk that is away must not keep the plugin from starting: each call then says so.
-				if err := createRoot(cfg.Path); err != nil {
-					env.Log.Warn("target directory not created", "path", cfg.Path, "error", err)
+				if err := createRoot(cfg.Path, (*os.File).Sync); err != nil {
+					env.Log.Warn("target directory not created, or not durably", "path", cfg.Path, "error", err)
 				}
 			}
-			return newTarget(cfg.Path, now), nil
+			return newTarget(ctx, cfg.Path, now), nil
 		},
 	}
 }

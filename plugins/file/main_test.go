@@ -39,6 +39,7 @@ func openTarget(t *testing.T, dir string) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = opened.(*target).Close() }) // always nil
 	return opened.(*target)
 }
 

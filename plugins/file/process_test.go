@@ -22,7 +22,8 @@ import (
 
 // play is the other process.
 func play(role, dir string) error {
-	target := newTarget(dir, time.Now)
+	target := newTarget(context.Background(), dir, time.Now)
+	defer target.Close()
 	switch role {
 	case "race":
 		return raceForKeys(target)

@@ -49,13 +49,17 @@ func TestALinkThatMeetsItsOwnFileHasSucceeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer temp.Close()
+	own, err := temp.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
 	name := files(t, target.path)[0]
 	for range 2 {
-		if err := target.link(root, temp, name, "epoch"); err != nil {
+		if err := target.link(root, own, name, "epoch"); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := target.link(root, temp, name, "other"); !errors.Is(err, sdk.Exists) {
+	if err := target.link(root, own, name, "other"); !errors.Is(err, sdk.Exists) {
 		t.Errorf("somebody else's object: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +24,9 @@ const (
 	// tempPrefix begins the name of a file that is being written. No key holds a "~", so it can be no object's.
 	tempPrefix = ".cairn~"
 
+	// nfsPrefix begins the names under which NFS clients keep removed files that somebody has open.
+	nfsPrefix = ".nfs"
+
 	// copyBuffer is between the looks at ctx while an object is copied.
 	copyBuffer = 256 << 10
 
@@ -32,16 +37,27 @@ const (
 // target is a directory. It opens the directory anew for each call: a handle kept open would go on writing below a mount point after
 // the disk is mounted over it, and would keep a disk from being unmounted.
 type target struct {
-	path string
-	now  func() time.Time
-	dirs durableDirs
-	sync func(*os.File) error // fsync; tests count it and make it fail
+	path    string
+	now     func() time.Time
+	dirs    durableDirs
+	sync    func(*os.File) error // fsync; tests count it and make it fail
+	sweeper sweeper
 }
 
-var _ sdk.Target = (*target)(nil)
+var (
+	_ sdk.Target = (*target)(nil)
+	_ io.Closer  = (*target)(nil)
+)
 
-func newTarget(path string, now func() time.Time) *target {
-	return &target{path: path, now: now, sync: (*os.File).Sync}
+// newTarget makes a target that sweeps until ctx ends or it is closed.
+func newTarget(ctx context.Context, path string, now func() time.Time) *target {
+	return &target{path: path, now: now, sync: (*os.File).Sync, sweeper: newSweeper(ctx)}
+}
+
+// Close ends the sweep. Calls may still be made.
+func (t *target) Close() error {
+	t.sweeper.end()
+	return nil
 }
 
 // Put writes a temporary file beside the final name and gives it that name when its bytes are on disk: by link(2), which fails when
@@ -58,11 +74,10 @@ func (t *target) put(ctx context.Context, root *os.Root, req sdk.PutRequest) err
 	if err != nil {
 		return err
 	}
-	defer temp.Close()
 	name := path.Join(path.Dir(req.Key), path.Base(temp.Name()))
-	err = t.fill(ctx, temp, req.Body)
+	own, err := t.fill(ctx, temp, req.Body)
 	if err == nil {
-		err = t.commit(root, temp, name, req)
+		err = t.commit(root, own, name, req)
 	}
 	_ = root.Remove(name) // a rename has taken this name away, a link has not; what stays is swept later
 	if err != nil {
@@ -71,15 +86,18 @@ func (t *target) put(ctx context.Context, root *os.Root, req sdk.PutRequest) err
 	return t.syncDir(root, path.Dir(req.Key))
 }
 
-func (t *target) commit(root *os.Root, temp *os.File, name string, req sdk.PutRequest) error {
+func (t *target) commit(root *os.Root, own fs.FileInfo, name string, req sdk.PutRequest) error {
 	if req.IfAbsent {
-		return t.link(root, temp, name, req.Key)
+		return t.link(root, own, name, req.Key)
 	}
 	return rename(root, name, req.Key)
 }
 
 // lookBefore spares the copy when the answer is known.
 func (t *target) lookBefore(root *os.Root, req sdk.PutRequest) error {
+	if strings.HasPrefix(req.Key, nfsPrefix) || strings.Contains(req.Key, "/"+nfsPrefix) {
+		return errNFS // List would not show it
+	}
 	info, err := root.Lstat(req.Key)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
@@ -126,8 +144,17 @@ func (t *target) createTemp(root *os.Root, dir string) (*os.File, error) {
 	}
 }
 
-// fill copies the body and makes it durable. The body's reader withholds its end unless size and digest are right.
-func (t *target) fill(ctx context.Context, f *os.File, body sdk.Body) error {
+// fill copies the body, makes it durable and closes the file: an NFS client keeps a removed file that is still open under another name. It
+// returns what tells the file from others.
+func (t *target) fill(ctx context.Context, f *os.File, body sdk.Body) (fs.FileInfo, error) {
+	err := t.copy(ctx, f, body)
+	own, statErr := f.Stat()
+	closeErr := f.Close() // over NFS it tells of writes that failed
+	return own, cmp.Or(err, statErr, closeErr)
+}
+
+// copy leaves a durable file behind. The body's reader withholds its end unless size and digest are right.
+func (t *target) copy(ctx context.Context, f *os.File, body sdk.Body) error {
 	src := &readerWithContext{ctx: ctx, Reader: body.Reader()}
 	n, err := io.CopyBuffer(struct{ io.Writer }{f}, src, make([]byte, min(copyBuffer, max(body.Size(), 1))))
 	if err != nil {
@@ -142,8 +169,8 @@ func (t *target) fill(ctx context.Context, f *os.File, body sdk.Body) error {
 	return ctx.Err()
 }
 
-// link gives the finished file its name unless the name exists.
-func (t *target) link(root *os.Root, temp *os.File, name, key string) error {
+// link gives the finished file, own, its name unless the name exists.
+func (t *target) link(root *os.Root, own fs.FileInfo, name, key string) error {
 	err := root.Link(name, key)
 	if !errors.Is(err, fs.ErrExist) {
 		return linkError(err)
@@ -152,7 +179,7 @@ func (t *target) link(root *os.Root, temp *os.File, name, key string) error {
 	if statErr != nil {
 		return fmt.Errorf("%w; then it was gone: %w", err, sdk.Unavailable)
 	}
-	if own, err := temp.Stat(); err == nil && os.SameFile(own, info) {
+	if os.SameFile(own, info) {
 		return nil // over NFS: the first reply was lost, and the repeated request met its own work
 	}
 	return t.taken(root, sdk.PutRequest{Key: key, IfAbsent: true}, info)
