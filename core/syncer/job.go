@@ -121,7 +121,7 @@ func (t *tally) finish(state JobState, commit uint64, err error) JobRecord {
 func explained(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*sdk.Error](err); ok && e.Hint != "" && !strings.Contains(text, e.Hint) {
-		return text + "; " + e.Hint
+		return text + ": " + e.Hint
 	}
 	return text
 }

@@ -282,7 +282,7 @@ func TestAnErrorSaysTheCallAndEachRemedyOnce(t *testing.T) {
 		err     error
 	}{
 		`target "t": list strikes/commit/: store unavailable`: {"list " + key, 1, &sdk.Error{Code: sdk.Unavailable, Op: "list", Key: key}},
-		`target "t": attempt 7: put strikes/commit/: plugin gone: it ended; mount the disk`: {
+		`target "t": attempt 7: put strikes/commit/: plugin gone: it ended: mount the disk`: {
 			"create " + key, 7, &sdk.Error{Code: sdk.PluginGone, Op: "put", Key: key, Hint: hint, Err: errors.New("it ended")},
 		},
 		`target "t": list strikes/commit/: store unavailable: mount the disk`: {
