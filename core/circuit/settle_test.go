@@ -61,15 +61,14 @@ func TestWhatAFenceSettlesIsSavedBeforeItIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		save := newSlowSave()
 		r := newRig(t, 0, []time.Duration{0, 0}, save.into)
-		r.stores[1].state.Held = false
 		r.start()
-		made := r.checkpoint()
+		r.checkpoint()
 		r.stores[1].takes = time.Hour
 		mustSync(t, r.loop, "b")
 		synctest.Wait()
 		r.engine.feed(1)
 		synctest.Wait()
-		made = r.checkpoint()
+		made := r.checkpoint()
 		asked := mustSync(t, r.loop, "")
 		<-save.begun // of a
 		save.end <- struct{}{}

@@ -209,6 +209,24 @@ func TestATargetWhosePluginIsMissingServesOnceItIsThere(t *testing.T) {
 	eventually(t, "it serves", func() bool { return put(t.Context(), s, "k") == nil })
 }
 
+// The reaper closes the connection, and a call that has not yet seen it break is then cancelled by gRPC.
+func TestACallThatMeetsTheClosingOfADeadConnectionIsGoneNotCancelled(t *testing.T) {
+	opts, _ := testOptions(t)
+	p := begun(t, testSpec(t, "exit7"))
+	wait(t, "it ends", p.exited)
+	s := &session{opts: opts, proc: p, out: p.out}
+	s.opts.Timeouts = opts.Timeouts.withDefaults()
+	cancelled := &sdk.Error{Code: sdk.Cancelled}
+	if err := s.settle(t.Context(), "put", "k", cancelled); !errors.Is(err, sdk.PluginGone) || errors.Is(err, sdk.Cancelled) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.settle(ctx, "put", "k", cancelled); !errors.Is(err, sdk.Cancelled) {
+		t.Errorf("cancelled by its caller: %v", err)
+	}
+}
+
 func TestAFailedStartTellsTheLastLineOnce(t *testing.T) {
 	opts, _ := testOptions(t)
 	opts.Timeouts.Ready = 10 * time.Millisecond
@@ -299,7 +317,7 @@ func TestTheStartsOfABadTargetAreSpacedAndNeverEnd(t *testing.T) {
 		if made < 24*60 || made > 24*60+10 {
 			t.Errorf("%d starts in a day", made)
 		}
-		if next := s.Status().NextTry.Sub(time.Now()); next <= 0 || next > time.Minute {
+		if next := time.Until(s.Status().NextTry); next <= 0 || next > time.Minute {
 			t.Errorf("the next try is in %v", next)
 		}
 		s.Reset() // need not wait
