@@ -155,7 +155,7 @@ func (w *world) load(hcl string) *config.Config {
 	w.t.Helper()
 	file := w.path("cairn.hcl")
 	must(w.t, os.WriteFile(file, []byte(hcl), 0o600))
-	cfg, found := config.Load(file, config.Options{Schema: func(config.Plugin) (sdk.Schema, error) { return plugins.schema, nil }})
+	cfg, found := config.Load(file, config.Options{Schema: func(config.Host, config.Plugin) (sdk.Schema, error) { return plugins.schema, nil }})
 	if found.HasErrors() {
 		w.t.Fatalf("%v\n%s", found, hcl)
 	}
@@ -282,7 +282,9 @@ func (r *liveHost) rows() string {
 // checkpoint takes one of pipeline p and answers with its id.
 func (r *liveHost) checkpoint() string {
 	r.t.Helper()
-	must(r.t, r.CheckpointAndWait(r.t.Context(), "p"))
+	ctx, cancel := context.WithTimeout(r.t.Context(), testPatience)
+	defer cancel()
+	must(r.t, r.CheckpointAndWait(ctx, "p"))
 	all, err := r.Checkpoints(r.t.Context(), "p")
 	must(r.t, err)
 	return all[len(all)-1].UUID.String()
@@ -291,7 +293,9 @@ func (r *liveHost) checkpoint() string {
 // push syncs the newest checkpoint of pipeline p and answers with its id.
 func (r *liveHost) push() string {
 	r.t.Helper()
-	id, err := r.SyncCheckpoint(r.t.Context(), "p", true)
+	ctx, cancel := context.WithTimeout(r.t.Context(), testPatience)
+	defer cancel()
+	id, err := r.SyncCheckpoint(ctx, "p", true)
 	must(r.t, err)
 	return id.String()
 }
