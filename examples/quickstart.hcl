@@ -13,7 +13,7 @@ target "offsite" {
 
   config {
     path   = abspath("../data-offsite")
-    create = true
+    create = true # make the folder; leave it out where a disk may be unmounted, so that its absence stops a start
   }
 }
 

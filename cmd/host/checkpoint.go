@@ -70,7 +70,9 @@ func (p *program) pushCommand() *cobra.Command {
 		Use: "push PIPELINE", Short: "Push the newest local checkpoint to every target, and wait until it is committed there", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := p.client()
+			stop := p.watchPush(cmd.Context(), c, args[0])
 			id, err := c.SyncCheckpoint(cmd.Context(), args[0], !noWait)
+			stop()
 			if err != nil {
 				return err
 			}
@@ -93,6 +95,39 @@ func (p *program) pushCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when the push is asked for")
 	return cmd
+}
+
+// watchPush says what a push that takes its time is held up by, on standard error, until it is stopped.
+func (p *program) watchPush(ctx context.Context, c *client.Client, pipeline string) (stop func()) {
+	if p.asJSON {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		told := map[string]string{}
+		every := time.NewTicker(2 * time.Second)
+		defer every.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-every.C:
+			}
+			view, err := c.Pipeline(ctx, pipeline)
+			if err != nil {
+				continue // the push itself will say so
+			}
+			for _, t := range view.Targets {
+				if t.Running != nil && t.Running.Error != told[t.Target] {
+					told[t.Target] = t.Running.Error
+					fmt.Fprintf(p.stderr, "%s: still trying: %s\n", t.Target, t.Running.Error)
+				}
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 func fenced(status client.SyncStatus) []string {

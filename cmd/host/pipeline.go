@@ -49,7 +49,7 @@ func (p *program) adoptCommand() *cobra.Command {
 				return err
 			}
 			return p.show(map[string]string{"pipeline": args[0], "target": args[1], "answer": "adopted"}, func(w io.Writer) {
-				fmt.Fprintf(w, "target %s is adopted: the next push of %s goes on top of what it holds\n", args[1], args[0])
+				fmt.Fprintf(w, "target %s is adopted: the next push of %s becomes its newest checkpoint, also where what lies there is not in our state\n", args[1], args[0])
 			})
 		},
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +17,21 @@ import (
 )
 
 func (p *program) pluginCommand() *cobra.Command {
-	return group("plugin", "Look at and examine plugins", p.pluginListCommand(), p.pluginInfoCommand(), p.pluginHashCommand(), p.pluginCheckCommand())
+	return group("plugin", "Look at and examine plugins", p.pluginListCommand(), pluginDirFlag(p.pluginInfoCommand()), pluginDirFlag(p.pluginHashCommand()), pluginDirFlag(p.pluginCheckCommand()))
+}
+
+// pluginFile takes the path of a plugin, or the name of one in the plugin folder.
+func pluginFile(cmd *cobra.Command, arg string) string {
+	dir, err := cmd.Flags().GetString("dir")
+	if _, missing := os.Stat(arg); err != nil || missing == nil || strings.ContainsRune(arg, filepath.Separator) {
+		return arg
+	}
+	return filepath.Join(dir, "cairn-plugin-"+arg)
+}
+
+func pluginDirFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().String("dir", "bin", "folder to look in for a plugin given by its name")
+	return cmd
 }
 
 func (p *program) pluginListCommand() *cobra.Command {
@@ -42,9 +58,9 @@ func (p *program) pluginListCommand() *cobra.Command {
 
 func (p *program) pluginInfoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "info FILE", Short: "Start a plugin, ask what it is and which attributes it takes, and end it", Args: cobra.ExactArgs(1),
+		Use: "info FILE|NAME", Short: "Start a plugin, ask what it is and which attributes it takes, and end it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			about, err := host.DescribePlugin(cmd.Context(), args[0], time.Now) //nolint:forbidigo // main hands the clock down
+			about, err := host.DescribePlugin(cmd.Context(), pluginFile(cmd, args[0]), time.Now) //nolint:forbidigo // main hands the clock down
 			if err != nil {
 				return err
 			}
@@ -66,13 +82,14 @@ func (p *program) pluginInfoCommand() *cobra.Command {
 
 func (p *program) pluginHashCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "hash FILE", Short: "Print the checksum of a plugin as the configuration wants it", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			sum, err := host.HashPlugin(args[0])
+		Use: "hash FILE|NAME", Short: "Print the checksum of a plugin as the configuration wants it", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := pluginFile(cmd, args[0])
+			sum, err := host.HashPlugin(file)
 			if err != nil {
 				return err
 			}
-			return p.show(map[string]string{"file": args[0], "checksum": sum}, func(w io.Writer) { fmt.Fprintln(w, sum) })
+			return p.show(map[string]string{"file": file, "checksum": sum}, func(w io.Writer) { fmt.Fprintln(w, sum) })
 		},
 	}
 }
@@ -80,11 +97,13 @@ func (p *program) pluginHashCommand() *cobra.Command {
 func (p *program) pluginCheckCommand() *cobra.Command {
 	var target string
 	cmd := &cobra.Command{
-		Use: "check FILE --config CONFIG --target NAME", Args: cobra.ExactArgs(1),
+		Use: "check FILE|NAME --config CONFIG --target NAME", Args: cobra.ExactArgs(1),
 		Short: "Examine a plugin: every sentence of the contract, against a target that the configuration names",
 		Long: `Start the plugin as a host would, with the config block of a target, and put it through the exam. The exam writes, reads and deletes
 objects below a prefix of its own; give it a store that holds nothing of value. Exit code 7 means that it did not pass.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.examine(cmd.Context(), args[0], target) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.examine(cmd.Context(), pluginFile(cmd, args[0]), target)
+		},
 	}
 	p.configFlags(cmd)
 	cmd.Flags().StringVar(&target, "target", "", "target whose config block the plugin gets (default: the only one)")

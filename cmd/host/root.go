@@ -60,7 +60,7 @@ func strict(cmd *cobra.Command) {
 	} else {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("%q is not a command of %q; see %q", args[0], c.CommandPath(), c.CommandPath()+" --help")}
+				return usageError{fmt.Errorf("%q is not a command of %q%s; see %q", args[0], c.CommandPath(), didYouMean(c, args[0]), c.CommandPath()+" --help")}
 			}
 			return nil
 		}
@@ -68,6 +68,14 @@ func strict(cmd *cobra.Command) {
 	for _, inner := range cmd.Commands() {
 		strict(inner)
 	}
+}
+
+func didYouMean(cmd *cobra.Command, typed string) string {
+	cmd.SuggestionsMinimumDistance = 2
+	if close := cmd.SuggestionsFor(typed); len(close) > 0 {
+		return fmt.Sprintf(" (did you mean %q?)", close[0])
+	}
+	return ""
 }
 
 func (p *program) versionCommand() *cobra.Command {

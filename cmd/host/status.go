@@ -60,6 +60,9 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 	} else {
 		fmt.Fprintf(w, "  local checkpoint: %s, step %d, %s ago, %s\n", v.Checkpoint.UUID, v.Checkpoint.Step, ago(now, v.Checkpoint.Created), behind(v.Step, v.Checkpoint.Step))
 	}
+	if v.CheckpointError != "" {
+		fmt.Fprintf(w, "  the last checkpoint failed: %s\n", v.CheckpointError)
+	}
 	for _, t := range v.Targets {
 		writeTarget(w, v, t, now)
 	}
@@ -73,7 +76,7 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	if t.Committed == nil {
 		fmt.Fprint(w, ", nothing committed yet: a loss of this machine would take everything")
 	} else {
-		fmt.Fprintf(w, ", holds %s, step %d, committed %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
+		fmt.Fprintf(w, ", last commit %s, step %d, confirmed %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
 	}
 	if t.NextPush != nil && t.NextPush.After(now) {
 		fmt.Fprintf(w, ", next push in %s", round(t.NextPush.Sub(now)))

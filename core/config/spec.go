@@ -110,7 +110,7 @@ func targetSpec() block {
 	return block{Type: "target", Label: "name", Doc: "One configured store.", Attributes: []attribute{
 		{Name: "plugin", Kind: text, Required: true, Doc: "Name of the plugin that serves it."},
 	}, Blocks: []block{
-		{Type: "config", Once: true, Free: true, Doc: "The plugin's own attributes, checked against its schema; `cairn plugin info FILE` lists them."},
+		{Type: "config", Once: true, Free: true, Doc: "The plugin's own attributes, checked against its schema; `cairn plugin info NAME` lists them."},
 	}}
 }
 

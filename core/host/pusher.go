@@ -68,7 +68,7 @@ func (c *checkpointer) Write(ctx context.Context, s circuit.Snapshot) (trigger.C
 	store := c.p.dir.Checkpoints()
 	draft, err := store.Begin()
 	if err != nil {
-		return trigger.Checkpoint{}, fmt.Errorf("begin checkpoint: %w", err)
+		return trigger.Checkpoint{}, err
 	}
 	defer func() { _ = draft.Close() }() // of a failed attempt; what it leaves is swept at the next start
 	if err := s.Write(ctx, draft.Dir()); err != nil {

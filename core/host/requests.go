@@ -26,6 +26,8 @@ func (p *pipeline) Adopt(ctx context.Context, target string) error {
 		if w.Status().Target != target {
 			continue
 		}
+		ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+		defer cancel()
 		if err := w.Adopt(ctx); err != nil {
 			return targetError(err)
 		}

@@ -46,6 +46,9 @@ func (p *pipeline) look() look {
 			l.view.Doing = l.run.progress()
 		}
 		l.view.Checkpoint = point(status.Checkpoint.Published.ID, status.Checkpoint.Published.Step, status.Checkpoint.Published.At)
+		if last := status.Checkpoint.Last; last != nil {
+			l.view.CheckpointError = last.Error
+		}
 	} else {
 		if l.run != nil {
 			l.view.Doing = l.run.progress()

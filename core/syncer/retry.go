@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/cairnsync/cairn/sdk"
 )
 
@@ -85,6 +87,7 @@ type caller struct {
 	now    func() time.Time
 	jitter func() float64
 	note   *tally
+	log    hclog.Logger // nil = whoever asks for the call tells how it goes
 }
 
 // do makes one call that moves size bytes. What it returns is the last attempt's error, with what is known about the others.
@@ -106,9 +109,17 @@ func (c *caller) do(ctx context.Context, what string, size int64, call func(cont
 			return fmt.Errorf("gave up after %s: %w", next.Sub(started).Round(time.Second), c.explain(what, attempt, err))
 		}
 		c.note.waiting(c.explain(what, attempt, err), next)
+		c.announce(what, attempt, wait, err)
 		if !pause(ctx, wait) {
 			return c.explain(what, attempt, err)
 		}
+	}
+}
+
+// announce logs a call that goes on failing at its attempts 2, 4, 8, …: silence would look like progress, and a line each like noise.
+func (c *caller) announce(what string, attempt int, wait time.Duration, err error) {
+	if c.log != nil && attempt > 1 && attempt&(attempt-1) == 0 {
+		c.log.Warn("call fails, trying again", "call", what, "target", c.target, "attempt", attempt, "in", wait.Round(time.Millisecond), "error", explained(err))
 	}
 }
 

@@ -49,7 +49,8 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("target %q: held: commit %d there (step %d) is not on the history of our state (step %d): "+
-		"%d of its steps, those after step %d, are not in ours; restore from it, or run `cairn pipeline adopt` to continue with our state",
+		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host, move the pipeline's storage path away and start with start_from_checkpoint = "+
+		"\"latest\"; to continue with ours, run `cairn pipeline adopt`",
 		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork)
 }
 

@@ -138,7 +138,7 @@ func lockSpool(path string) (*os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("spool %s is in use by another process: give each host a spool_dir of its own", filepath.Dir(path))
+			return nil, fmt.Errorf("spool %s is in use by another process: is a host already running on this data folder? stop it, or give this host a data_dir of its own", filepath.Dir(path))
 		}
 		return nil, fmt.Errorf("lock spool: %w", err)
 	}

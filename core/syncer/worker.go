@@ -84,7 +84,7 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 		cfg: cfg, source: src, memory: m, packs: packs, turn: make(chan struct{}, 1), condition: Ready,
 		codec: commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit},
 	}
-	w.calls = &caller{target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter}
+	w.calls = &caller{target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter, log: cfg.Log}
 	fresh := state{Target: cfg.Target, Prefix: cfg.Prefix, Pipeline: cfg.Pipeline, FirstSeen: cfg.Now().UTC()}
 	if w.state, w.trouble, err = recall(m, fresh); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)

@@ -80,6 +80,7 @@ func TestASyncIsWaitedForUntilItCannotComeAnyMore(t *testing.T) {
 		{"it is done when a periodic push got there first", ok(SyncStatus{}, SyncStatus{Periodic: &id}), ""},
 		{"it is done when a newer checkpoint superseded it", ok(SyncStatus{}, SyncStatus{Success: &older}, SyncStatus{Periodic: &newer}), ""},
 		{"an older success is not it", ok(SyncStatus{Success: &older}, SyncStatus{Success: &older}, SyncStatus{Success: &id}), ""},
+		{"a commit of an earlier day does not answer for a push that runs", ok(SyncStatus{Periodic: &id}, SyncStatus{Periodic: &id, Targets: []TargetSync{{Queued: []uuid.UUID{id}}}}, SyncStatus{Periodic: &id, Targets: []TargetSync{{Running: &id}}}, SyncStatus{Periodic: &id, Failure: failed(id, 1)}), "refused"},
 		{"its failure ends the wait", ok(SyncStatus{}, SyncStatus{Running: &id}, SyncStatus{Failure: failed(id, 1)}), "refused"},
 		{"an old failure of the same id is not its own", ok(SyncStatus{Failure: failed(id, 1)}, SyncStatus{Failure: failed(id, 1)}, SyncStatus{Success: &id}), ""},
 		{"a second failure of the same id is", ok(SyncStatus{Failure: failed(id, 1)}, SyncStatus{Failure: failed(id, 1)}, SyncStatus{Failure: failed(id, 2)}), "refused"},

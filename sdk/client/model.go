@@ -8,20 +8,22 @@ import (
 
 // PipelineView is what GET /v0/pipelines/{name} shows.
 type PipelineView struct {
-	Name         string         `json:"name"`
-	ID           uuid.UUID      `json:"id" doc:"Identity of the pipeline; its repositories carry it."`
-	State        string         `json:"state" enum:"stopped,starting,running,paused,stopping,failed"`
-	DesiredState string         `json:"desired_state" enum:"running,paused,stopped" doc:"Survives a restart of the host."`
-	Error        string         `json:"error,omitempty" doc:"Why the state is failed, or what a stop did not get done."`
-	Doing        string         `json:"doing,omitempty" doc:"What the loop is doing or waiting for."`
-	Incarnation  *uuid.UUID     `json:"incarnation_uuid" doc:"This run of the pipeline; null before the first."`
-	StartedFrom  string         `json:"started_from,omitempty" doc:"Which state this run began with, and why."`
-	Step         uint64         `json:"step" doc:"Last committed step of the live state."`
-	Checkpoint   *Point         `json:"checkpoint" doc:"Newest local checkpoint; null when there is none."`
-	Circuit      CircuitView    `json:"circuit"`
-	Storage      StorageView    `json:"storage"`
-	Schedule     CheckpointRule `json:"checkpoint_schedule"`
-	Targets      []TargetView   `json:"targets"`
+	Name         string      `json:"name"`
+	ID           uuid.UUID   `json:"id" doc:"Identity of the pipeline; its repositories carry it."`
+	State        string      `json:"state" enum:"stopped,starting,running,paused,stopping,failed"`
+	DesiredState string      `json:"desired_state" enum:"running,paused,stopped" doc:"Survives a restart of the host."`
+	Error        string      `json:"error,omitempty" doc:"Why the state is failed, or what a stop did not get done."`
+	Doing        string      `json:"doing,omitempty" doc:"What the loop is doing or waiting for."`
+	Incarnation  *uuid.UUID  `json:"incarnation_uuid" doc:"This run of the pipeline; null before the first."`
+	StartedFrom  string      `json:"started_from,omitempty" doc:"Which state this run began with, and why."`
+	Step         uint64      `json:"step" doc:"Last committed step of the live state."`
+	Checkpoint   *Point      `json:"checkpoint" doc:"Newest local checkpoint; null when there is none."`
+	Circuit      CircuitView `json:"circuit"`
+
+	CheckpointError string         `json:"checkpoint_error,omitempty" doc:"Why the last attempt at a local checkpoint failed; left out when it succeeded."`
+	Storage         StorageView    `json:"storage"`
+	Schedule        CheckpointRule `json:"checkpoint_schedule"`
+	Targets         []TargetView   `json:"targets"`
 }
 
 // Point names a checkpoint and the step it covers.

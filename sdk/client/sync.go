@@ -45,20 +45,22 @@ func (c *Client) syncStatus(ctx context.Context, name string, incarnation uuid.U
 	return call[SyncStatus](ctx, c, http.MethodGet, path(name, "/checkpoint/sync_status"), incarnationQuery(incarnation))
 }
 
-// synced tells whether a checkpoint is safe, judging by the status now and the one before it was asked for. Ids are uuid v7 that rise
-// with every checkpoint of a pipeline, so a greater one covers it. A failure that stood there before is not this request's.
+// synced tells whether a checkpoint is safe, judging by the status now and the one before it was asked for. While the request waits or
+// runs nothing is told: that the checkpoint was committed once says nothing of a target that has gone since. Then its failure counts, unless
+// it stood there before; then a commit of it or of a newer one, for ids are uuid v7 that rise with every checkpoint of a pipeline.
 func synced(id uuid.UUID, before, now SyncStatus) (bool, error) {
-	if newest, ok := newestSynced(now); ok && bytes.Compare(newest[:], id[:]) >= 0 {
-		return true, nil
-	}
-	failure := now.Failure
-	if failure == nil || bytes.Compare(failure.UUID[:], id[:]) < 0 || pending(id, now) {
+	if pending(id, now) {
 		return false, nil
 	}
-	if old := before.Failure; old != nil && old.UUID == failure.UUID && old.FailedAt.Equal(failure.FailedAt) {
-		return false, nil
+	if failure := now.Failure; failure != nil && bytes.Compare(failure.UUID[:], id[:]) >= 0 && !same(before.Failure, failure) {
+		return false, fmt.Errorf("sync of checkpoint %s: %s", failure.UUID, failure.Error)
 	}
-	return false, fmt.Errorf("sync of checkpoint %s: %s", failure.UUID, failure.Error)
+	newest, ok := newestSynced(now)
+	return ok && bytes.Compare(newest[:], id[:]) >= 0, nil
+}
+
+func same(a, b *SyncFailure) bool {
+	return a != nil && a.UUID == b.UUID && a.FailedAt.Equal(b.FailedAt)
 }
 
 // pending tells whether a sync of the checkpoint still waits or runs somewhere; a failure that is told meanwhile may be another's.
