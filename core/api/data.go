@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -43,29 +41,18 @@ func (r *routes) data() {
 	post := r.operation(http.MethodPost, "/v0/pipelines/{name}/ingress/{input}", "ingest", "Apply a batch of records, whole or not at all", http.StatusOK)
 	post.MaxBodyBytes = maxBatch
 	post.BodyReadTimeout = time.Minute
-	huma.Register(r.api, post, r.ingest)
+	act(r, post, ingest)
 	types := r.api.OpenAPI().Paths[post.Path].Post.RequestBody.Content
 	types["text/csv"] = types["application/x-ndjson"] // which of them an input takes is in the configuration
-	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines/{name}/ingress/{input}", "getPosition", "Where a source resumes", http.StatusOK),
-		func(ctx context.Context, in *positionInput) (*body[client.Position], error) {
-			p, err := r.pipeline(in.Name)
-			if err != nil {
-				return nil, err
-			}
-			seq, err := p.Position(ctx, in.Input, in.Source)
-			if err != nil {
-				return nil, asError(err)
-			}
-			return &body[client.Position]{client.Position{Source: in.Source, Seq: seq}}, nil
-		})
+	position := r.operation(http.MethodGet, "/v0/pipelines/{name}/ingress/{input}", "getPosition", "Where a source resumes", http.StatusOK)
+	act(r, position, func(ctx context.Context, p Pipeline, in *positionInput) (*body[client.Position], error) {
+		seq, err := p.Position(ctx, in.Input, in.Source)
+		return &body[client.Position]{client.Position{Source: in.Source, Seq: seq}}, err
+	})
 	r.query()
 }
 
-func (r *routes) ingest(ctx context.Context, in *ingressInput) (*ingressOutput, error) {
-	p, err := r.pipeline(in.Name)
-	if err != nil {
-		return nil, err
-	}
+func ingest(ctx context.Context, p Pipeline, in *ingressInput) (*ingressOutput, error) {
 	if (in.Source == "") != (in.Seq == 0) {
 		return nil, Errorf(http.StatusBadRequest, client.CodeBadRequest, "source and seq go together, and seq begins at 1: give both or neither")
 	}
@@ -78,7 +65,7 @@ func (r *routes) ingest(ctx context.Context, in *ingressInput) (*ingressOutput, 
 	}
 	got, err := p.Ingest(ctx, in.Input, circuit.Batch{Source: in.Source, Seq: in.Seq, Body: bytes.NewReader(in.RawBody)})
 	if err != nil {
-		return nil, asError(err)
+		return nil, err
 	}
 	out := &ingressOutput{Status: http.StatusOK, Body: client.Ingested{Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, Duplicate: got.Duplicate}}
 	if in.Wait == "" {

@@ -14,9 +14,40 @@ type PipelineName struct {
 	Name string `path:"name" doc:"Name of the pipeline."`
 }
 
+func (n *PipelineName) pipelineName() string { return n.Name }
+
+// naming is an input that names a pipeline.
+type naming[In any] interface {
+	*In
+	pipelineName() string
+}
+
 type empty struct{}
 
 type body[T any] struct{ Body T }
+
+// act registers a call on one pipeline.
+func act[In, Out any, P naming[In]](r *routes, op huma.Operation, do func(context.Context, Pipeline, *In) (*Out, error)) {
+	huma.Register(r.api, op, func(ctx context.Context, in *In) (*Out, error) {
+		p, err := r.pipeline(P(in).pipelineName())
+		if err != nil {
+			return nil, err
+		}
+		out, err := do(ctx, p, in)
+		if err != nil {
+			return nil, asError(err)
+		}
+		return out, nil
+	})
+}
+
+// get registers a call that reads one pipeline and takes no parameters.
+func get[T any](r *routes, path, id, summary string, read func(context.Context, Pipeline) (T, error)) {
+	act(r, r.operation(http.MethodGet, path, id, summary, http.StatusOK), func(ctx context.Context, p Pipeline, _ *PipelineName) (*body[T], error) {
+		got, err := read(ctx, p)
+		return &body[T]{got}, err
+	})
+}
 
 func (r *routes) pipelines() {
 	huma.Register(r.api, r.operation(http.MethodGet, "/v0/pipelines", "listPipelines", "All pipelines", http.StatusOK),
@@ -34,51 +65,30 @@ func (r *routes) pipelines() {
 	r.transition("pause", "Pause: no steps, but checkpoints and pushes go on", Pipeline.Pause)
 	r.transition("resume", "Resume a paused pipeline", Pipeline.Resume)
 	r.transition("activate", "Make a standby the primary; in any other state an illegal transition", Pipeline.Activate)
-	r.stop()
-	r.adopt()
+	act(r, r.verb("stop", "Checkpoint, push where push_on_shutdown, and stop"), func(ctx context.Context, p Pipeline, in *stopInput) (*empty, error) {
+		return nil, p.Stop(ctx, in.Checkpoint)
+	})
+	adopt := r.verb("adopt", "Let pushes go to a held target, on top of the history it has")
+	adopt.OperationID = "adoptTarget"
+	act(r, adopt, func(ctx context.Context, p Pipeline, in *adoptInput) (*empty, error) {
+		return nil, p.Adopt(ctx, in.Target)
+	})
 }
 
-// get registers a call that reads one pipeline.
-func get[T any](r *routes, path, id, summary string, read func(context.Context, Pipeline) (T, error)) {
-	huma.Register(r.api, r.operation(http.MethodGet, path, id, summary, http.StatusOK),
-		func(ctx context.Context, in *PipelineName) (*body[T], error) {
-			p, err := r.pipeline(in.Name)
-			if err != nil {
-				return nil, err
-			}
-			got, err := read(ctx, p)
-			if err != nil {
-				return nil, asError(err)
-			}
-			return &body[T]{got}, nil
-		})
+// verb is a call that asks a pipeline to change what it does.
+func (r *routes) verb(verb, summary string) huma.Operation {
+	return r.operation(http.MethodPost, "/v0/pipelines/{name}/"+verb, verb+"Pipeline", summary, http.StatusAccepted)
 }
 
 func (r *routes) transition(verb, summary string, do func(Pipeline, context.Context) error) {
-	huma.Register(r.api, r.operation(http.MethodPost, "/v0/pipelines/{name}/"+verb, verb+"Pipeline", summary, http.StatusAccepted),
-		func(ctx context.Context, in *PipelineName) (*empty, error) {
-			p, err := r.pipeline(in.Name)
-			if err != nil {
-				return nil, err
-			}
-			return nil, asError(do(p, ctx))
-		})
+	act(r, r.verb(verb, summary), func(ctx context.Context, p Pipeline, _ *PipelineName) (*empty, error) {
+		return nil, do(p, ctx)
+	})
 }
 
 type stopInput struct {
 	PipelineName
 	Checkpoint bool `query:"checkpoint" default:"true" doc:"false: neither checkpoint nor push first."`
-}
-
-func (r *routes) stop() {
-	huma.Register(r.api, r.operation(http.MethodPost, "/v0/pipelines/{name}/stop", "stopPipeline", "Checkpoint, push where push_on_shutdown, and stop", http.StatusAccepted),
-		func(ctx context.Context, in *stopInput) (*empty, error) {
-			p, err := r.pipeline(in.Name)
-			if err != nil {
-				return nil, err
-			}
-			return nil, asError(p.Stop(ctx, in.Checkpoint))
-		})
 }
 
 type targetInput struct {
@@ -89,15 +99,4 @@ type targetInput struct {
 type adoptInput struct {
 	PipelineName
 	Target string `query:"target" required:"true" doc:"Name of the held target."`
-}
-
-func (r *routes) adopt() {
-	huma.Register(r.api, r.operation(http.MethodPost, "/v0/pipelines/{name}/adopt", "adoptTarget", "Let pushes go to a held target, on top of the history it has", http.StatusAccepted),
-		func(ctx context.Context, in *adoptInput) (*empty, error) {
-			p, err := r.pipeline(in.Name)
-			if err != nil {
-				return nil, err
-			}
-			return nil, asError(p.Adopt(ctx, in.Target))
-		})
 }

@@ -27,14 +27,10 @@ func (r *routes) query() {
 		Description: "One JSON object a line. A row {\"error\": …} in the last line, and the trailer " + rowsTrailer + ", say that the answer broke off.",
 		Content:     map[string]*huma.MediaType{"application/x-ndjson": {Schema: &huma.Schema{Type: "string"}}},
 	}
-	huma.Register(r.api, op, func(ctx context.Context, in *queryInput) (*huma.StreamResponse, error) {
-		p, err := r.pipeline(in.Name)
-		if err != nil {
-			return nil, err
-		}
+	act(r, op, func(ctx context.Context, p Pipeline, in *queryInput) (*huma.StreamResponse, error) {
 		rows, err := p.Query(ctx, in.SQL)
 		if err != nil {
-			return nil, asError(err)
+			return nil, err
 		}
 		return &huma.StreamResponse{Body: func(hctx huma.Context) {
 			hctx.SetHeader("Content-Type", "application/x-ndjson")
