@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 PLUGINS := $(notdir $(wildcard plugins/*))
 GOFLAGS_TEST ?=
 
-.PHONY: help build run test torture race bench lint generate check tidy clean
+.PHONY: help build run test seeds torture race bench lint generate check tidy clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -26,6 +26,9 @@ run: build ## build, then run examples/quickstart.hcl until Ctrl-C
 
 test: ## every test but the torture, with the race detector
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -race -timeout 30m $(GOFLAGS_TEST) ./...
+
+seeds: ## the model and the properties at their full number of cases (10,000), without the race detector
+	$(TOOL) gotestsum --format pkgname-and-test-fails -- -count 1 -timeout 20m ./core/trigger ./core/syncer
 
 torture: ## kill -9, full disks and failing targets, against real processes (about ten minutes)
 	$(TOOL) gotestsum --format standard-verbose -- -tags torture -timeout 60m -count 1 -run Torture ./cmd/host
