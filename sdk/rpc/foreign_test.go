@@ -333,6 +333,7 @@ func TestABrokenConnectionIsPluginGone(t *testing.T) {
 func TestAStatusWithoutDetailsHasACodeAllTheSame(t *testing.T) {
 	for code, want := range map[codes.Code]sdk.Code{
 		codes.Unimplemented: sdk.Unsupported, codes.Unknown: sdk.Internal, codes.ResourceExhausted: sdk.Internal, codes.Unavailable: sdk.PluginGone,
+		codes.Canceled: sdk.PluginGone, // nobody has cancelled
 	} {
 		client, _ := startForeign(t, foreign{del: func(context.Context) (*pb.DeleteReply, error) { return nil, status.Error(code, "text") }}, Clocks{})
 		if err := client.Delete(t.Context(), []string{"k"}); !errors.Is(err, want) || !strings.Contains(err.Error(), "text") {

@@ -156,10 +156,8 @@ func fromStatus(ctx context.Context, op, key string, err error) error {
 	}
 	e := &sdk.Error{Op: op, Key: key, Err: fmt.Errorf("the plugin answers %s without details: %s", st.Code(), st.Message())}
 	switch st.Code() {
-	case codes.Unavailable: // gRPC's own word for a broken connection
+	case codes.Unavailable, codes.Canceled: // gRPC's own words for a broken and for a closed connection: the caller has cancelled nothing
 		e.Code, e.Err = sdk.PluginGone, errors.New(st.Message())
-	case codes.Canceled:
-		e.Code = sdk.Cancelled
 	case codes.DeadlineExceeded:
 		e.Code = sdk.Unavailable
 	case codes.Unimplemented:
