@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/internal/pb"
@@ -144,7 +146,7 @@ func (w *wire) Delete(ctx context.Context, keys []string) error {
 	switch {
 	case err == nil:
 		return deleteErrors(reply)
-	case ctx.Err() == nil && call.Err() != nil:
+	case ctx.Err() == nil && (call.Err() != nil || status.Code(err) == codes.DeadlineExceeded && strikes(call)):
 		if probe := w.probe(ctx); probe != nil {
 			return probe
 		}

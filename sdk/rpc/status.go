@@ -149,6 +149,9 @@ func fromStatus(ctx context.Context, op, key string, err error) error {
 		return ended(ctx, op, key)
 	}
 	st := status.Convert(err)
+	if st.Code() == codes.DeadlineExceeded && strikes(ctx) {
+		return ended(ctx, op, key)
+	}
 	for _, detail := range st.Details() {
 		if wire, ok := detail.(*pb.TargetError); ok {
 			return whole(fromWire(wire), op, key)
@@ -164,6 +167,24 @@ func fromStatus(ctx context.Context, op, key string, err error) error {
 		e.Code = sdk.Unsupported
 	}
 	return e
+}
+
+// echo is how far the two ends of a call may be apart about its deadline.
+const echo = time.Second
+
+// strikes waits for the deadline of ctx when it is due: it travels with the call, and the plugin's clock may strike first.
+func strikes(ctx context.Context) bool {
+	if _, ok := ctx.Deadline(); !ok {
+		return false
+	}
+	timer := time.NewTimer(echo)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // whole adds what the host asked for where the plugin did not say it.
