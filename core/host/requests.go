@@ -84,6 +84,7 @@ func (p *pipeline) Sync(_ context.Context, target string) (client.SyncStarted, e
 	if err != nil {
 		return client.SyncStarted{}, err
 	}
+	p.host.retryPlugins(p.cfg, target)
 	asked, err := r.loop.RequestSync(target)
 	if err != nil {
 		return client.SyncStarted{}, p.loopError(err)

@@ -65,11 +65,13 @@ func pluginOptions(cfg *config.Config, opts Options) pluginhost.Options {
 
 func runtimeDir(dataDir string) string { return filepath.Join(dataDir, "run") }
 
-// retryPlugins has the plugins of a pipeline's targets started again that were given up as broken: whoever starts a pipeline has corrected
-// the cause.
-func (h *Host) retryPlugins(cfg config.Pipeline) {
+// retryPlugins has the plugins of a pipeline's targets ("" = all of them) started again that were given up as broken: whoever starts a
+// pipeline, or asks for a push, has corrected the cause.
+func (h *Host) retryPlugins(cfg config.Pipeline, target string) {
 	blocks, _ := cfg.Backend.Sync() // no blocks where the backend cannot sync
 	for _, block := range blocks {
-		h.targets[block.Target].plugin.Reset()
+		if target == "" || target == block.Target {
+			h.targets[block.Target].plugin.Reset()
+		}
 	}
 }

@@ -24,7 +24,7 @@ func (p *pipeline) Start(context.Context) error {
 	if p.work == nil { // it has begun to end meanwhile; the next host takes the desired state up
 		return notRunning(p.cfg.Name, "the host is ending")
 	}
-	p.host.retryPlugins(p.cfg)
+	p.host.retryPlugins(p.cfg, "")
 	p.launch()
 	return nil
 }
