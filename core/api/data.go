@@ -67,7 +67,9 @@ func ingest(ctx context.Context, p Pipeline, in *ingressInput) (*ingressOutput, 
 	if err != nil {
 		return nil, err
 	}
-	out := &ingressOutput{Status: http.StatusOK, Body: client.Ingested{Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, Duplicate: got.Duplicate}}
+	out := &ingressOutput{Status: http.StatusOK, Body: client.Ingested{
+		Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, FirstRefusal: got.FirstRefusal, Duplicate: got.Duplicate,
+	}}
 	if in.Wait == "" {
 		return out, nil
 	}

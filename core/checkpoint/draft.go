@@ -77,11 +77,20 @@ func (s *Store) begin(id uuid.UUID, prefix string) (*Draft, error) {
 	d := &Draft{store: s, id: id, prefix: prefix}
 	for _, dir := range []string{d.top(), d.Dir()} {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("begin checkpoint: %w", err)
+			return nil, fmt.Errorf("begin checkpoint: %w", s.explain(err))
 		}
 	}
 	s.drafts[id] = struct{}{}
 	return d, nil
+}
+
+// explain tells a folder that was removed under the running host from any other trouble: all that a circuit does from then on goes into
+// files that have no name any more.
+func (s *Store) explain(err error) error {
+	if _, gone := os.Stat(s.root); !errors.Is(gone, fs.ErrNotExist) {
+		return err
+	}
+	return &RemovedError{Path: s.root}
 }
 
 // ID is the id of the checkpoint to be.

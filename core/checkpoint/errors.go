@@ -53,3 +53,11 @@ func (e *CorruptError) Error() string {
 
 // Unwrap gives the cause and ErrCorrupt.
 func (e *CorruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
+
+// RemovedError says that the folder of the checkpoints was removed, or moved away, while this process had it open.
+type RemovedError struct{ Path string }
+
+func (e *RemovedError) Error() string {
+	return fmt.Sprintf("%s was removed while the host runs on it, so nothing can be saved any more; move it back, or stop the pipeline at once "+
+		"(cairn pipeline stop --now) and start it again from what its targets hold", e.Path)
+}

@@ -39,6 +39,24 @@ func TestAnEmptyStoreHasProvenlyNone(t *testing.T) {
 	}
 }
 
+func TestAFolderRemovedUnderTheRunningHostIsToldFromOtherTrouble(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path).Checkpoints()
+	publish(t, s, 1, nil)
+	if err := os.Rename(path, path+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Begin()
+	var removed *RemovedError
+	if !errors.As(err, &removed) || !strings.Contains(err.Error(), "pipeline stop --now") {
+		t.Fatalf("got %v", err)
+	}
+	if err := os.Rename(path+"-away", path); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, s, 2, nil)
+}
+
 // An index that is missing next to data is corruption, not emptiness.
 func TestDamagedMetadataIsReportedByNameAndStopsCollection(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{

@@ -113,6 +113,7 @@ type Batch struct {
 type IngestResult struct {
 	Step              uint64 // ?wait=checkpoint and ?wait=commit wait until this step is covered
 	Applied, Rejected int
+	FirstRefusal      string // why the first of the rejected records was refused, with its position; "" = none was
 	Duplicate         bool
 }
 

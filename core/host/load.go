@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -84,6 +85,27 @@ func (l *loader) check(ctx context.Context, cfg *config.Config) config.Diagnosti
 			for _, one := range flatten(err) {
 				found = append(found, p.Fault(one.Error(), "Change the circuit block, or the files that it names."))
 			}
+		}
+		found = append(found, missingInputs(p)...)
+	}
+	return found
+}
+
+// missingInputs remarks on file inputs that match nothing now. It is no fault: the file may come later.
+func missingInputs(p config.Pipeline) config.Diagnostics {
+	var found config.Diagnostics
+	for _, in := range p.Circuit.Inputs {
+		if in.File == nil {
+			continue
+		}
+		if paths, err := filepath.Glob(in.File.Path); err == nil && len(paths) == 0 {
+			remedy := "Correct the path, or see that the file is there when the pipeline starts: without follow the input looks once."
+			if in.File.Follow {
+				remedy = "Correct the path, unless the file is yet to come: the input looks for it once a second."
+			}
+			remark := p.Fault(fmt.Sprintf("input %q: no file matches %s", in.Name, in.File.Path), remedy)
+			remark.Severity = config.Warning
+			found = append(found, remark)
 		}
 	}
 	return found

@@ -49,7 +49,7 @@ func TestABatchIsAppliedOnceBySourceAndSeq(t *testing.T) {
 	}{
 		{1, `{"k":1}` + "\n" + `{"k":2}`, circuit.IngestResult{Step: 1, Applied: 2}},
 		{1, `{"k":1}` + "\n" + `{"k":2}`, circuit.IngestResult{Step: 1, Duplicate: true}},
-		{5, `{"k":1}` + "\n" + `{"k":5}` + "\nnonsense", circuit.IngestResult{Step: 2, Applied: 1, Rejected: 2}},
+		{5, `{"k":1}` + "\n" + `{"k":5}` + "\nnonsense", circuit.IngestResult{Step: 2, Applied: 1, Rejected: 2, FirstRefusal: "at client:5:1: UNIQUE constraint failed: t.k"}},
 		{4, `{"k":4}`, circuit.IngestResult{Step: 2, Duplicate: true}},
 		{6, ``, circuit.IngestResult{Step: 3}},
 	} {

@@ -184,7 +184,7 @@ func (c *Circuit) settle(outcomes []outcome) circuit.StepResult {
 		}
 		if o.batch != nil {
 			o.batch.answer(circuit.IngestResult{
-				Step: result.Step, Applied: o.applied, Rejected: o.refused, Duplicate: o.duplicate,
+				Step: result.Step, Applied: o.applied, Rejected: o.refused, FirstRefusal: o.first, Duplicate: o.duplicate,
 			}, o.err)
 		}
 	}

@@ -195,10 +195,11 @@ type InputStats struct {
 
 // Ingested answers POST …/ingress/{input}.
 type Ingested struct {
-	Step      uint64 `json:"step"`
-	Applied   int    `json:"applied"`
-	Rejected  int    `json:"rejected"`
-	Duplicate bool   `json:"duplicate" doc:"The source's position was already at or above seq: nothing was applied."`
+	Step         uint64 `json:"step"`
+	Applied      int    `json:"applied"`
+	Rejected     int    `json:"rejected"`
+	FirstRefusal string `json:"first_refusal,omitempty" doc:"Why the first of the rejected records was refused; all are rows of cairn_errors."`
+	Duplicate    bool   `json:"duplicate" doc:"The source's position was already at or above seq: nothing was applied."`
 	Waited    string `json:"waited,omitempty" enum:"checkpoint,commit" doc:"What the answer waited for and got."`
 }
 
