@@ -8,6 +8,7 @@
 //	  internal/pb/            the wire: .proto and generated code
 //	  client/        floor 0  Go client of the HTTP API
 //	  rpc/           floor 1  the only room that knows gRPC: handshake, serve, client, server
+//	  blobtarget/    floor 1  any gocloud.dev/blob bucket as a Target; imports no vendor
 //	  sdktest/       floor 2  the exam: cases as data, the mem and faulty targets; starts no process
 //	core/
 //	  trigger/       floor 0  pure decision: facts in, decision out

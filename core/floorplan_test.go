@@ -38,9 +38,11 @@ func floorplan() map[string][]string {
 		"sdk/internal/pb":          {},
 		"sdk/internal/pb/generate": {},
 		"sdk/rpc":                  {"sdk", "sdk/internal/pb"},
+		"sdk/blobtarget":           {"sdk"},
 		"sdk/sdktest":              {"sdk", "sdk/rpc"},
 		"cmd/host":                 {"core/host", "core/config", "sdk/client", "sdk/sdktest"},
 		"plugins/file":             {"sdk", "sdk/rpc"},
+		"plugins/s3":               {"sdk", "sdk/rpc", "sdk/blobtarget"},
 	}
 }
 
@@ -55,7 +57,8 @@ func soleUsers() map[string][]string {
 		"github.com/danielgtaylor/huma":  {"core/api"},
 		"github.com/spf13/cobra":         {"cmd/host"},
 		"github.com/vbauerster/mpb":      {"cmd/host"},
-		"gocloud.dev":                    {"plugins/file"},
+		"gocloud.dev":                    {"sdk/blobtarget", "plugins/s3"},
+		"github.com/aws":                 {"plugins/s3"},
 		"github.com/klauspost/compress":  {"core/repository", "core/syncer"},
 	}
 }

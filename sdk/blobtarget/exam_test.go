@@ -1,0 +1,39 @@
+package blobtarget_test
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
+
+	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/blobtarget"
+	"github.com/cairnsync/cairn/sdk/sdktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func memory(bucket *blob.Bucket) sdk.Target { return blobtarget.New(bucket, blobtarget.Hooks{}) }
+
+func TestABucketInMemoryPassesTheExam(t *testing.T) {
+	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
+		bucket := memblob.OpenBucket(nil)
+		return &sdktest.Env{
+			Target: memory(bucket),
+			Reopen: func(context.Context) (sdk.Target, error) { return memory(bucket), nil },
+		}
+	})
+}
+
+func TestABucketInMemoryPassesTheExamOverTheWire(t *testing.T) {
+	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
+		bucket := memblob.OpenBucket(nil)
+		client, spool := sdktest.OverRPC(t, memory(bucket))
+		return &sdktest.Env{
+			Target: client, Spool: spool,
+			Reopen: func(context.Context) (sdk.Target, error) { return memory(bucket), nil },
+		}
+	})
+}
