@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) pluginCommand() *cobra.Command {
-	return group("plugin", "Look at and examine plugins", p.pluginListCommand(), pluginDirFlag(p.pluginInfoCommand()), pluginDirFlag(p.pluginHashCommand()), pluginDirFlag(p.pluginCheckCommand()))
+	return group("plugin", "Look at and examine plugins", p.pluginListCommand(), p.pluginNewCommand(), pluginDirFlag(p.pluginInfoCommand()), pluginDirFlag(p.pluginHashCommand()), pluginDirFlag(p.pluginCheckCommand()))
 }
 
 // pluginFile takes the path of a plugin, or the name of one in the plugin folder.
