@@ -21,6 +21,9 @@
 //	  sqlcircuit/    floor 2  the built-in circuit: SQL over streams on embedded SQLite
 //	  api/           floor 2  the HTTP API and its OpenAPI document
 //	  host/          floor 3  composition: builds all of it from a configuration, starts and stops it in order
+//	internal/                 for tests only
+//	  teststore/              real object stores, pinned and started by the tests that need them
+//	  rudestore/              a store of our own with three vendors' dialects, and every rudeness of theirs
 //	plugins/file/             a directory as a target
 //	cmd/host/        floor 4  the command line: flags, signals, exit codes
 //

@@ -33,6 +33,8 @@ func floorplan() map[string][]string {
 			"core/trigger", "core/checkpoint", "core/repository", "core/circuit", "core/sqlcircuit", "core/pluginhost",
 			"core/syncer", "core/config", "core/api", "sdk", "sdk/client",
 		},
+		"internal/rudestore":       {"sdk", "sdk/sdktest"},
+		"internal/teststore":       {},
 		"sdk":                      {},
 		"sdk/client":               {},
 		"sdk/internal/pb":          {},
