@@ -43,6 +43,7 @@ func NewClient(conn grpc.ClientConnInterface, clocks Clocks) *Client {
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageLimit), grpc.MaxCallSendMsgSize(messageLimit)),
+		grpc.WithMaxHeaderListSize(trailerLimit), // an error travels in the trailer
 		grpc.WithDisableRetry(),
 		grpc.WithIdleTimeout(0), // an idle pipeline keeps its connection
 	}
@@ -145,7 +146,7 @@ func (w *wire) Delete(ctx context.Context, keys []string) error {
 	reply, err := w.rpc.Delete(call, &pb.DeleteRequest{Op: w.op.Add(1), Keys: keys})
 	switch {
 	case err == nil:
-		return deleteErrors(reply)
+		return deleteErrors(reply, keys)
 	case ctx.Err() == nil && (call.Err() != nil || status.Code(err) == codes.DeadlineExceeded && strikes(call)):
 		if probe := w.probe(ctx); probe != nil {
 			return probe
@@ -161,9 +162,18 @@ func (w *wire) probe(ctx context.Context) error {
 	})
 }
 
-func deleteErrors(reply *pb.DeleteReply) error {
+// deleteErrors are the failures by key. A plugin that answers for what it was not asked, or more often, is not to be believed in the rest.
+func deleteErrors(reply *pb.DeleteReply, keys []string) error {
+	asked := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		asked[key] = true
+	}
 	var all []error
 	for _, wire := range reply.GetErrors() {
+		if !asked[wire.GetKey()] {
+			return broken("delete", "", "answers for the key %.*q, which it was not asked to delete, or answers for it twice", maxLabel, wire.GetKey())
+		}
+		delete(asked, wire.GetKey())
 		all = append(all, whole(fromWire(wire), "delete", ""))
 	}
 	return errors.Join(all...)

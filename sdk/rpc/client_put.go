@@ -58,7 +58,7 @@ func (w *wire) putRequest(put sdk.PutRequest) (*pb.PutRequest, error) {
 }
 
 func putResult(done *pb.PutDone) sdk.PutResult {
-	res := sdk.PutResult{Version: done.GetVersion()}
+	res := sdk.PutResult{Version: readable(done.GetVersion(), maxLabel)}
 	if len(done.GetSha256()) == len(res.SHA256) {
 		copy(res.SHA256[:], done.GetSha256())
 	}

@@ -19,6 +19,9 @@ const (
 	// Delete of 1,000 keys stays below 1 MiB. gRPC's own limit of 4 MiB would hold, with less room than a foreign plugin may want.
 	messageLimit = 8 << 20
 
+	// trailerLimit bounds the error that a call ends with. The SDK sends at most six texts of maxErrorText, in base64, beside a message.
+	trailerLimit = 512 << 10
+
 	// beatEvery is how often a call in progress says so; a tenth of the host's patience.
 	beatEvery = time.Second
 

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -176,20 +175,4 @@ func describeToWire(d sdk.Description) *pb.Description {
 	return &pb.Description{
 		Name: d.Name, Version: d.Version, Sdk: d.SDK, Doc: d.Doc, Schema: schema, Features: d.Features,
 	}
-}
-
-func describeFromWire(d *pb.Description) (sdk.Description, error) {
-	if d.GetName() == "" {
-		return sdk.Description{}, fmt.Errorf("the plugin does not say its name")
-	}
-	schema := sdk.Schema{Attributes: []sdk.Attribute{}}
-	for _, a := range d.GetSchema().GetAttributes() {
-		schema.Attributes = append(schema.Attributes, sdk.Attribute{
-			Name: a.GetName(), Type: sdk.Type(a.GetType()), Required: a.GetRequired(), Default: a.GetDefault(),
-			Enum: a.GetEnum(), Doc: a.GetDoc(),
-		})
-	}
-	return sdk.Description{
-		Name: d.GetName(), Version: d.GetVersion(), SDK: d.GetSdk(), Doc: d.GetDoc(), Schema: schema, Features: d.GetFeatures(),
-	}, nil
 }

@@ -88,11 +88,12 @@ func wireText(text string) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// fromWire is the error as the host sees it. A code that this host does not know, or that no plugin may send, is Internal.
+// fromWire is the error as the host sees it: bounded and printable, whatever the plugin sent. A code that this host does not know, or that no plugin may send, is Internal.
 func fromWire(wire *pb.TargetError) *sdk.Error {
 	e := &sdk.Error{
-		Op: wire.GetOp(), Key: wire.GetKey(), Attribute: wire.GetAttribute(), Provider: wire.GetProvider(), Hint: wire.GetHint(),
-		RetryAfter: max(0, time.Duration(wire.GetRetryAfterNanos())),
+		Op: readable(wire.GetOp(), maxLabel), Key: readable(wire.GetKey(), sdk.MaxKey), Attribute: readable(wire.GetAttribute(), maxLabel),
+		Provider: readable(wire.GetProvider(), maxErrorText), Hint: readable(wire.GetHint(), maxErrorText),
+		RetryAfter: min(max(0, time.Duration(wire.GetRetryAfterNanos())), maxRetryAfter),
 	}
 	if n := wire.GetCode(); n >= 0 && n <= math.MaxUint8 {
 		e.Code = sdk.Code(n)
@@ -101,7 +102,7 @@ func fromWire(wire *pb.TargetError) *sdk.Error {
 		e.Code = sdk.Internal
 	}
 	if wire.GetMessage() != "" {
-		e.Err = errors.New(wire.GetMessage())
+		e.Err = errors.New(readable(wire.GetMessage(), maxErrorText))
 	}
 	return e
 }
@@ -157,10 +158,11 @@ func fromStatus(ctx context.Context, op, key string, err error) error {
 			return whole(fromWire(wire), op, key)
 		}
 	}
-	e := &sdk.Error{Op: op, Key: key, Err: fmt.Errorf("the plugin answers %s without details: %s", st.Code(), st.Message())}
+	said := readable(st.Message(), maxErrorText)
+	e := &sdk.Error{Op: op, Key: key, Err: fmt.Errorf("the plugin answers %s without details: %s", st.Code(), said)}
 	switch st.Code() {
 	case codes.Unavailable, codes.Canceled: // gRPC's own words for a broken and for a closed connection: the caller has cancelled nothing
-		e.Code, e.Err = sdk.PluginGone, errors.New(st.Message())
+		e.Code, e.Err = sdk.PluginGone, errors.New(said)
 	case codes.DeadlineExceeded:
 		e.Code = sdk.Unavailable
 	case codes.Unimplemented:
@@ -237,7 +239,11 @@ func diagnostics(err error) *pb.Diagnostics {
 
 func fromDiagnostics(found *pb.Diagnostics) error {
 	var all []error
-	for _, wire := range found.GetErrors() {
+	for i, wire := range found.GetErrors() {
+		if i == maxDiagnostics {
+			all = append(all, &sdk.Error{Code: sdk.InvalidConfig, Err: fmt.Errorf("and %d more", len(found.GetErrors())-i)})
+			break
+		}
 		all = append(all, fromWire(wire))
 	}
 	return errors.Join(all...)

@@ -31,12 +31,14 @@ type watch struct {
 	cancel      context.CancelCauseFunc
 	hung, stall *time.Timer
 	moved       int64
+	over        <-chan struct{} // of the call
+	pace        pace
 }
 
 // newWatch gives the context to make the call with. The clocks stand still until the first wait.
 func newWatch(ctx context.Context, clocks Clocks) (context.Context, *watch) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{clocks: clocks, cancel: cancel}
+	w := &watch{clocks: clocks, cancel: cancel, over: ctx.Done()}
 	w.hung = time.AfterFunc(clocks.Hung, func() { cancel(hungVerdict(clocks.Hung)) })
 	w.stall = time.AfterFunc(clocks.Stall, func() { cancel(stallVerdict(clocks.Stall)) })
 	w.hung.Stop()
@@ -55,9 +57,9 @@ func stallVerdict(after time.Duration) *sdk.Error {
 func (w *watch) wait()  { w.hung.Reset(w.clocks.Hung) }
 func (w *watch) heard() { w.hung.Stop() }
 
-// progress tells the bytes that the call has moved so far.
+// progress tells the bytes that the call has moved so far. Only more of them is progress: a number that jumps to and fro is not.
 func (w *watch) progress(bytes int64) {
-	if bytes != w.moved {
+	if bytes > w.moved {
 		w.moved = bytes
 		w.stall.Reset(w.clocks.Stall)
 	}
@@ -76,6 +78,7 @@ func (w *watch) stop() {
 
 // next waits for one event of a stream under the watch.
 func next[E any](w *watch, stream interface{ Recv() (*E, error) }) (*E, error) {
+	w.pace.event(w.over)
 	w.wait()
 	defer w.heard()
 	return stream.Recv()

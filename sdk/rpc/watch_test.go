@@ -52,6 +52,9 @@ func TestTheTwoClocksOfACall(t *testing.T) {
 		"bytes that stop to move while events go on": {
 			pauses: many(200, s), progress: func(i int) int64 { return int64(min(i, 50)) }, want: sdk.Unavailable, at: 110 * s,
 		},
+		"a number of bytes that jumps to and fro": {
+			pauses: many(200, s), progress: func(i int) int64 { return int64(i % 2) }, want: sdk.Unavailable, at: 61 * s,
+		},
 		"bytes that crawl": {
 			pauses: many(500, s), progress: func(i int) int64 { return int64(i / 50) }, want: sdk.PluginHung, at: 510 * s,
 		},
