@@ -154,6 +154,11 @@ func shippedImports(t *testing.T) map[string][]string {
 	return imports
 }
 
+// skippedDir holds no package of this module. A folder with a go.mod is a module of its own; see thirdparty_test.go for those.
 func skippedDir(root, dir, name string) bool {
-	return dir != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "examples")
+	if dir == root {
+		return false
+	}
+	_, noModule := os.Stat(filepath.Join(dir, "go.mod"))
+	return strings.HasPrefix(name, ".") || name == "testdata" || name == "bin" || name == "node_modules" || noModule == nil
 }

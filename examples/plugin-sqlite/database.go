@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// appID marks a database as this plugin's ("CaiR"), so that a path to somebody else's is noticed before anything is written to it.
+const appID = 0x43616952
+
+// schema: an object is a row, and its content the chunks of its id in the order of seq. Keys are blobs, which SQLite compares by bytes.
+const schema = `
+CREATE TABLE objects (
+	id       INTEGER PRIMARY KEY,
+	key      BLOB NOT NULL UNIQUE,
+	size     INTEGER NOT NULL,
+	modified INTEGER NOT NULL -- Unix milliseconds
+);
+CREATE TABLE chunks (
+	object INTEGER NOT NULL,
+	seq    INTEGER NOT NULL,
+	data   BLOB NOT NULL,
+	UNIQUE (object, seq)
+);
+`
+
+// database is one file with two pools of connections. Writers queue for the one connection that writes, which spares SQLite's lock the
+// contention; readers have as many as they need, and the WAL keeps both out of each other's way.
+type database struct {
+	writer, reader *sql.DB
+	create         bool
+
+	ready atomic.Bool // the file is there and it is ours
+}
+
+// openDatabase touches no file: the first call does. A commit waits for the disk (synchronous = FULL), also in WAL mode, where NORMAL would
+// lose the last ones with the power. Each connection may cache a megabyte: 64 calls at once must not cost more than a plugin should.
+func openDatabase(cfg Config) (*database, error) {
+	busy := "busy_timeout(" + strconv.FormatInt(cfg.BusyTimeout.Milliseconds(), 10) + ")"
+	mode := "rw"
+	if cfg.Create {
+		mode = "rwc"
+	}
+	writer, err := sql.Open("sqlite", dataSource(cfg.Path, url.Values{
+		"mode": {mode}, "_pragma": {busy, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)"},
+		"_txlock": {"immediate"}, // a transaction here means to write: it takes the lock when it begins, not when it is too late
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	writer.SetMaxOpenConns(1)
+	reader, err := sql.Open("sqlite", dataSource(cfg.Path, url.Values{"mode": {"rw"}, "_pragma": {busy, "query_only(1)", "cache_size(-1024)"}}))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), writer.Close())
+	}
+	reader.SetMaxIdleConns(8)
+	return &database{writer: writer, reader: reader, create: cfg.Create}, nil
+}
+
+func dataSource(path string, query url.Values) string {
+	return (&url.URL{Scheme: "file", Path: path, OmitHost: true, RawQuery: query.Encode()}).String()
+}
+
+// check makes sure that the file is a database of this plugin. It is asked before each call, until it has succeeded.
+func (d *database) check(ctx context.Context) error {
+	if d.ready.Load() {
+		return nil
+	}
+	if id, _, err := look(ctx, d.reader); err != nil || id != appID {
+		if err := d.write(ctx, d.claim); err != nil {
+			return err
+		}
+	}
+	d.ready.Store(true)
+	return nil
+}
+
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// look tells whose database it is.
+func look(ctx context.Context, db querier) (id, tables int, err error) {
+	err = db.QueryRowContext(ctx, "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id").Scan(&id, &tables)
+	return id, tables, err
+}
+
+// claim makes the schema in an empty database and refuses one that is not this plugin's.
+func (d *database) claim(ctx context.Context, tx *sql.Tx) error {
+	id, tables, err := look(ctx, tx)
+	switch {
+	case err != nil:
+		return err
+	case id == appID:
+		return nil
+	case id != 0 || tables > 0:
+		return &sdk.Error{
+			Code: sdk.InvalidConfig, Attribute: "path", Err: fmt.Errorf("it is a database of another program (application_id %d, %d tables)", id, tables),
+			Hint: "name a file of its own for the target",
+		}
+	case !d.create:
+		return &sdk.Error{Code: sdk.Unavailable, Err: errors.New("the database is empty"), Hint: hintCreate}
+	}
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; %s", appID, schema))
+	return err
+}
+
+// write runs do in one transaction, which is durable when write returns nil and has changed nothing when it returns an error, unless the
+// error is that of the commit.
+func (d *database) write(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if err := do(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// close ends both pools and waits for nobody: calls in progress fail.
+func (d *database) close() error { return errors.Join(d.reader.Close(), d.writer.Close()) }
