@@ -37,7 +37,7 @@ func copyImage(ctx context.Context, spec Spec, dir string) (image, error) {
 		}
 	}
 	if !spec.Dev {
-		if err := checkWritable(spec.Path, info); err != nil {
+		if err := checkTrust(spec.Path, os.Geteuid()); err != nil {
 			return image{}, err
 		}
 	}
@@ -98,43 +98,6 @@ func (r contextReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.src.Read(p)
-}
-
-// checkWritable refuses a file that others than its owner can change or replace: the file itself, the directory that is named, and the
-// one that holds the file when a symbolic link leads elsewhere.
-func checkWritable(path string, file fs.FileInfo) error {
-	if err := refuseWritable(path, path, file); err != nil {
-		return err
-	}
-	dirs := []string{filepath.Dir(path)}
-	if real, err := filepath.EvalSymlinks(path); err == nil && filepath.Dir(real) != dirs[0] {
-		dirs = append(dirs, filepath.Dir(real))
-	}
-	for _, dir := range dirs {
-		info, err := os.Stat(dir)
-		if err != nil {
-			return &StartError{Path: path, What: "its directory cannot be examined", Err: err}
-		}
-		if err := refuseWritable(path, dir, info); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func refuseWritable(plugin, name string, info fs.FileInfo) error {
-	if info.Mode().Perm()&0o022 == 0 {
-		return nil
-	}
-	what := "is"
-	if name != plugin {
-		what = "its directory " + name + " is"
-	}
-	return &StartError{
-		Cause: CauseInsecure, Path: plugin,
-		What:   fmt.Sprintf("%s writable by others than its owner (mode %04o)", what, info.Mode().Perm()),
-		Remedy: "chmod go-w " + name + " (dev = true in the plugin block skips this check)",
-	}
 }
 
 func unopenable(path string, err error) error {

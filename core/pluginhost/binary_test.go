@@ -76,8 +76,8 @@ func TestAPluginFileThatMustNotRunIsRefusedWithItsRemedy(t *testing.T) {
 		{"not executable", Spec{Path: planted(t, "p", "x", 0o644)}, CauseNotRunnable, "chmod +x"},
 		{"writable by the group", Spec{Path: planted(t, "p", "x", 0o770)}, CauseInsecure, "mode 0770"},
 		{"writable by all", Spec{Path: planted(t, "p", "x", 0o757)}, CauseInsecure, "chmod go-w"},
-		{"in a directory that is writable by all", Spec{Path: loose}, CauseInsecure, "its directory " + sub},
-		{"linked from a tight directory into a loose one", Spec{Path: link}, CauseInsecure, "its directory " + sub},
+		{"in a directory that is writable by all", Spec{Path: loose}, CauseInsecure, sub + " on the way to it is writable"},
+		{"linked from a tight directory into a loose one", Spec{Path: link}, CauseInsecure, sub + " on the way to it is writable"},
 		{"of another checksum", Spec{Path: planted(t, "p", "x", 0o700), Checksum: "sha256:" + strings.Repeat("0", 64)}, CauseChecksum, "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -200,8 +200,8 @@ func TestAChecksumIsExactlyItsForm(t *testing.T) {
 
 func TestTheEnvironmentIsTheProtocolAndWhatTheOperatorWrote(t *testing.T) {
 	protocol := []string{"PATH=/bin", "HOME=/root", "PLUGIN_MIN_PORT=1", "PLUGIN_UNIX_SOCKET_DIR=/theirs", "PLUGIN_CLIENT_CERT=a\nb=c"}
-	got := environment(protocol, "/ours", map[string]string{"HTTPS_PROXY": "p"})
-	want := "HTTPS_PROXY=p|PLUGIN_CLIENT_CERT=a\nb=c|PLUGIN_MIN_PORT=1|PLUGIN_UNIX_SOCKET_DIR=/ours"
+	got := environment(protocol, "/ours", Spec{Env: map[string]string{"HTTPS_PROXY": "p"}, MemoryLimit: 1000})
+	want := "GOMEMLIMIT=900|HTTPS_PROXY=p|PLUGIN_CLIENT_CERT=a\nb=c|PLUGIN_MIN_PORT=1|PLUGIN_UNIX_SOCKET_DIR=/ours|TMPDIR=/ours"
 	if strings.Join(got, "|") != want {
 		t.Errorf("got %q", got)
 	}

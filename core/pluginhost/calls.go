@@ -36,6 +36,7 @@ func (c calls) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, erro
 		return sdk.PutResult{}, err
 	}
 	result, err := s.client.Put(ctx, req)
+	result.Version = s.mask.text(result.Version)
 	return result, s.settle(ctx, "put", req.Key, err)
 }
 
@@ -104,9 +105,10 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// settle looks at the outcome of a call. A process that hangs, or that lost its connection and lives, is reaped by its owner. A call that
+// settle looks at the outcome of a call and masks the secrets in it. A process that hangs, or that lost its connection and lives, is reaped by its owner. A call that
 // its caller did not cancel, and that ends as cancelled all the same, met the closing of the connection to a process that had ended.
 func (s *session) settle(ctx context.Context, op, key string, err error) error {
+	err = s.mask.error(err)
 	switch {
 	case errors.Is(err, sdk.Cancelled) && ctx.Err() == nil && s.proc.hasExited():
 		return s.obituary(op, key, nil)

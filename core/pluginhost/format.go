@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -56,6 +57,18 @@ func missingInterpreter(path string) string {
 		}
 	}
 	return "needs an interpreter or loader that does not exist"
+}
+
+// missingLibrary finds in the last lines of a process what the dynamic loader misses: glibc's and musl's words for a library that is not there, and
+// glibc's for one that is too old.
+func missingLibrary(lines []string) string {
+	form := regexp.MustCompile("(?:rror (?:while )?loading shared librar(?:ies|y):? ([^:]+): |: version `([^']+)' not found)")
+	for _, line := range lines {
+		if found := form.FindStringSubmatch(line); found != nil {
+			return found[1] + found[2]
+		}
+	}
+	return ""
 }
 
 func describeFormat(path string) string {

@@ -48,8 +48,8 @@ func startForHost(spec Spec, dir string) int {
 	if err != nil {
 		panic(err)
 	}
-	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
-	p.env = environment(nil, d.path, spec.Env)
+	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger(), nil, time.Now))
+	p.env = environment(nil, d.path, spec)
 	if err := p.Start(ctx); err != nil {
 		panic(err)
 	}
@@ -214,8 +214,8 @@ func TestAPluginOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	onThreadOfItsOwn(func() {
-		p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
-		p.env = environment(nil, "/nowhere", spec.Env)
+		p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger(), nil, time.Now))
+		p.env = environment(nil, "/nowhere", spec)
 		if err := p.Start(context.Background()); err != nil {
 			t.Error(err)
 		}

@@ -21,14 +21,23 @@ type logLine struct {
 	pairs   []any // key, value, key, value…, all strings
 }
 
-// lineParser reads the lines of one stream. It remembers only whether a Go panic has begun, because the lines that follow one carry no level.
-type lineParser struct{ panicking bool }
+// lineParser reads the lines of one stream and masks the secrets in them. It remembers only whether a Go panic has begun, because the lines that
+// follow one carry no level.
+type lineParser struct {
+	mask      *mask
+	panicking bool
+}
 
-func (p *lineParser) parse(raw []byte) logLine {
-	if line, ok := parseJSONLine(raw); ok {
+// parse reads one line. cut = more of it came, and was dropped.
+func (p *lineParser) parse(raw []byte, cut bool) logLine {
+	if line, ok := p.parseJSON(raw); ok {
 		return line
 	}
-	text := printable(string(raw))
+	text := p.mask.text(string(raw))
+	if cut {
+		text = p.mask.cut(text)
+	}
+	text = printable(text)
 	return logLine{level: p.levelOf(text), message: text}
 }
 
@@ -47,8 +56,8 @@ func (p *lineParser) levelOf(text string) hclog.Level {
 	return hclog.Debug
 }
 
-// parseJSONLine reads what hclog writes in a plugin, and any other JSON object. The plugin's own time is dropped: the host stamps the line.
-func parseJSONLine(raw []byte) (logLine, bool) {
+// parseJSON reads what hclog writes in a plugin, and any other JSON object. The plugin's own time is dropped: the host stamps the line.
+func (p *lineParser) parseJSON(raw []byte) (logLine, bool) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' {
 		return logLine{}, false
@@ -57,7 +66,7 @@ func parseJSONLine(raw []byte) (logLine, bool) {
 	if json.Unmarshal(raw, &fields) != nil {
 		return logLine{}, false
 	}
-	line := logLine{level: hclog.LevelFromString(textOf(fields["@level"])), message: textOf(fields["@message"])}
+	line := logLine{level: hclog.LevelFromString(p.textOf(fields["@level"])), message: p.textOf(fields["@message"])}
 	if line.level == hclog.NoLevel || line.level == hclog.Off {
 		line.level = hclog.Debug
 	}
@@ -65,22 +74,22 @@ func parseJSONLine(raw []byte) (logLine, bool) {
 		delete(fields, own)
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		line.pairs = append(line.pairs, printable(strings.TrimPrefix(key, "@")), textOf(fields[key]))
+		line.pairs = append(line.pairs, printable(p.mask.text(strings.TrimPrefix(key, "@"))), p.textOf(fields[key]))
 	}
 	return line, true
 }
 
 // textOf answers a JSON string's content, and of any other value its JSON text.
-func textOf(value json.RawMessage) string {
+func (p *lineParser) textOf(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		text = string(value)
 	}
-	return printable(text)
+	return printable(p.mask.text(text))
 }
 
-// printable keeps a line one line and the terminal in order: invalid UTF-8 becomes U+FFFD, control characters their escapes,
-// which may make it longer: it is cut at maxLine once more.
+// printable keeps a line one line and the terminal in order: invalid UTF-8 becomes U+FFFD, control characters and those that turn the
+// direction of what follows become their escapes, which may make it longer: it is cut at maxLine once more.
 func printable(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, needsEscape) < 0 {
 		return text
@@ -101,7 +110,7 @@ func printable(text string) string {
 }
 
 func needsEscape(r rune) bool {
-	return r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
+	return r != '\t' && !unicode.IsGraphic(r)
 }
 
 // String is the line as the crash report shows it.

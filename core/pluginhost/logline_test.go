@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,7 +36,7 @@ func TestALineOfAPluginIsData(t *testing.T) {
 		{"an empty line is an empty line", "", hclog.Debug, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got := (&lineParser{}).parse([]byte(row.raw))
+			got := (&lineParser{}).parse([]byte(row.raw), false)
 			if got.level != row.level || got.String() != row.want {
 				t.Errorf("got %v %q, want %v %q", got.level, got.String(), row.level, row.want)
 			}
@@ -46,7 +47,7 @@ func TestALineOfAPluginIsData(t *testing.T) {
 func TestTheLinesAfterAPanicAreErrorsToo(t *testing.T) {
 	p := &lineParser{}
 	for _, raw := range []string{"panic: oops", "", "goroutine 1 [running]:", "main.main()"} {
-		if got := p.parse([]byte(raw)).level; got != hclog.Error {
+		if got := p.parse([]byte(raw), false).level; got != hclog.Error {
 			t.Errorf("%q is logged at %v", raw, got)
 		}
 	}
@@ -57,7 +58,7 @@ func FuzzNoLineOfAPluginHarmsTheHost(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		o := newOutput(hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Trace, JSONFormat: true}))
+		o := newOutput(hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Trace, JSONFormat: true}), nil, time.Now)
 		o.stderr(bytes.NewReader(raw))
 		for _, line := range o.tail.last(1 << 20) {
 			if !utf8.ValidString(line) || strings.IndexFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) >= 0 {
@@ -68,7 +69,7 @@ func FuzzNoLineOfAPluginHarmsTheHost(f *testing.F) {
 }
 
 func TestALongLineIsCutAndSaysSo(t *testing.T) {
-	o := newOutput(hclog.NewNullLogger())
+	o := newOutput(hclog.NewNullLogger(), nil, time.Now)
 	o.stderr(strings.NewReader(strings.Repeat("x", 1<<20) + "\nnext\n"))
 	lines := o.tail.last(10)
 	if len(lines) != 2 || lines[1] != "next" {
@@ -94,7 +95,7 @@ func TestTheTailKeepsTheNewest64KiB(t *testing.T) {
 }
 
 func TestOnlyTheFirstHandshakeLineReachesGoPlugin(t *testing.T) {
-	o := newOutput(hclog.NewNullLogger())
+	o := newOutput(hclog.NewNullLogger(), nil, time.Now)
 	r, w := io.Pipe()
 	go o.stdout(strings.NewReader("starting up\n{\"@level\":1}\n1|1|unix|/tmp/a|grpc|cert\n1|1|unix|/tmp/evil|grpc|cert\nmore "+strings.Repeat("y", 1<<17)), w)
 	got, err := io.ReadAll(r)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -15,23 +16,29 @@ import (
 // maxLine is how much of one line is kept; the rest of it is read and counted.
 const maxLine = 16 << 10
 
-// output takes everything a process writes, on any stream, for as long as the process writes it: a plugin never blocks on a full pipe.
-// Lines go to the log at their level and into the tail. The first line of raw stdout that is a handshake goes to go-plugin, and nothing else does.
+// output takes everything a process writes, on any stream, for as long as the process writes it: a plugin never blocks on a full pipe for
+// longer than a moment. Lines go to the log at their level, as far as the quota allows, and into the tail; secrets are masked in both. The first
+// line of raw stdout that is a handshake goes to go-plugin, and nothing else does.
 type output struct {
 	log  hclog.Logger
+	mask *mask
+	now  func() time.Time
 	tail tail
 
 	mu        sync.Mutex
 	handshake string // the line that was taken for the handshake; empty before
+	quota     quota
 }
 
-func newOutput(log hclog.Logger) *output { return &output{log: log} }
+func newOutput(log hclog.Logger, mask *mask, now func() time.Time) *output {
+	return &output{log: log, mask: mask, now: now}
+}
 
 // stdout reads until the stream ends. handshake gets the handshake line and is closed at the end.
 func (o *output) stdout(stream io.Reader, handshake *io.PipeWriter) {
 	defer func() { _ = handshake.Close() }() // of a pipe in memory: always nil
 	form := regexp.MustCompile(`^\d+\|[^|]+\|[^|]*\|[^|]*(\|.*)?$`)
-	parser := lineParser{}
+	parser := lineParser{mask: o.mask}
 	readLines(stream, func(raw []byte, missing int) {
 		text := strings.TrimSpace(string(raw))
 		if missing == 0 && form.MatchString(text) && o.claimHandshake(text) {
@@ -39,23 +46,55 @@ func (o *output) stdout(stream io.Reader, handshake *io.PipeWriter) {
 			_, _ = io.WriteString(handshake, text+"\n")
 			return
 		}
-		o.line(parser.parse(raw), missing, "stdout")
+		o.line(parser.parse(raw, missing > 0), missing, "stdout")
 	})
 }
 
 func (o *output) stderr(stream io.Reader) { o.lines(stream, "stderr") }
 
 func (o *output) lines(stream io.Reader, name string) {
-	parser := lineParser{}
-	readLines(stream, func(raw []byte, missing int) { o.line(parser.parse(raw), missing, name) })
+	parser := lineParser{mask: o.mask}
+	readLines(stream, func(raw []byte, missing int) { o.line(parser.parse(raw, missing > 0), missing, name) })
 }
 
 func (o *output) line(line logLine, missing int, stream string) {
 	if missing > 0 {
 		line.message += fmt.Sprintf("… (%d more bytes of this line)", missing)
 	}
-	o.tail.add(line.String())
+	text := line.String()
+	o.tail.add(text)
+	if o.log.GetLevel() <= line.level && !o.mayLog(len(text)) {
+		return
+	}
 	o.log.Log(line.level, line.message, append(line.pairs, "stream", stream)...)
+}
+
+// mayLog asks the quota, and tells in the log when dropping begins and when it ends.
+func (o *output) mayLog(size int) bool {
+	o.mu.Lock()
+	ok, dropped, pause := o.quota.take(o.now(), size)
+	o.mu.Unlock()
+	switch {
+	case !ok && dropped == 1:
+		o.log.Warn("the plugin writes more than is logged; lines are dropped")
+	case ok && dropped > 0:
+		o.log.Warn("lines of the plugin were dropped", "lines", dropped)
+	}
+	if pause {
+		<-time.After(floodPause)
+	}
+	return ok
+}
+
+// close tells what was dropped last, once nothing more comes.
+func (o *output) close() {
+	o.mu.Lock()
+	dropped := o.quota.dropped
+	o.quota.dropped = 0
+	o.mu.Unlock()
+	if dropped > 0 {
+		o.log.Warn("lines of the plugin were dropped", "lines", dropped)
+	}
 }
 
 func (o *output) claimHandshake(line string) bool {

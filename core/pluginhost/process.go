@@ -31,10 +31,11 @@ const (
 // process runs one image as go-plugin's runner. It signals nobody but the process group it started, and never after the leader was
 // reaped: until then the kernel cannot give its number to another.
 type process struct {
-	name  string // the plugin's file, for people
-	image image
-	env   []string
-	out   *output
+	name   string // the plugin's file, for people
+	image  image
+	env    []string
+	memory int64 // most bytes of data that each of its processes may map; 0 = no bound
+	out    *output
 
 	handshake *io.PipeReader // what go-plugin reads as stdout
 	feed      *io.PipeWriter
@@ -53,7 +54,7 @@ type process struct {
 
 var _ runner.Runner = (*process)(nil)
 
-// newProcess starts nothing. env is set before Start.
+// newProcess starts nothing. env and memory are set before Start.
 func newProcess(name string, img image, out *output) *process {
 	p := &process{
 		name: name, image: img, out: out,
@@ -93,6 +94,9 @@ func (p *process) live(ctx context.Context, pipes *stdio, started chan<- error) 
 		return
 	}
 	p.adopt(cmd.Process.Pid, pipes.stdin)
+	if err := confine(cmd.Process.Pid, p.memory); err != nil {
+		p.out.log.Warn("plugin process not confined", "plugin", p.name, "error", err)
+	}
 	var readers sync.WaitGroup
 	readers.Go(func() { p.out.stdout(pipes.stdout, p.feed) })
 	readers.Go(func() { p.out.stderr(pipes.stderr) })
@@ -113,7 +117,7 @@ func (p *process) live(ctx context.Context, pipes *stdio, started chan<- error) 
 func (p *process) fork(ctx context.Context, pipes *stdio) (*exec.Cmd, error) {
 	for try := 1; ; try++ {
 		cmd := &exec.Cmd{
-			Path: p.image.path, Args: []string{filepath.Base(p.name)}, Env: p.env,
+			Path: p.image.path, Args: []string{filepath.Base(p.name)}, Env: p.env, Dir: filepath.Dir(p.image.path),
 			Stdin: pipes.theirStdin, Stdout: pipes.theirStdout, Stderr: pipes.theirStderr,
 			SysProcAttr: processAttributes(),
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -19,8 +20,8 @@ func begun(t *testing.T, spec Spec) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
-	p.env = environment(nil, "/nowhere", spec.Env)
+	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger(), nil, time.Now))
+	p.env = environment(nil, "/nowhere", spec)
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestAPluginGetsTheProtocolTheOperatorsEnvironmentAndNothingOfTheHosts(t *te
 	spec.Env["HTTPS_PROXY"] = "http://proxy:3128"
 	p := begun(t, spec)
 	said(t, p, "arguments:")
-	want := []string{roleVar + "=env", "GORACE=atexit_sleep_ms=0", "HTTPS_PROXY=http://proxy:3128", "PLUGIN_UNIX_SOCKET_DIR=/nowhere", "arguments: 0"}
+	want := []string{roleVar + "=env", "GORACE=atexit_sleep_ms=0", "HTTPS_PROXY=http://proxy:3128", "PLUGIN_UNIX_SOCKET_DIR=/nowhere", "TMPDIR=/nowhere", "arguments: 0"}
 	if got := p.out.tail.last(100); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("the environment is %q", got)
 	}
@@ -103,8 +104,8 @@ func TestAKillBeforeTheStartIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
-	p.env = environment(nil, "/nowhere", spec.Env)
+	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger(), nil, time.Now))
+	p.env = environment(nil, "/nowhere", spec)
 	if err := errors.Join(p.Kill(t.Context()), p.Start(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestEachThingThatCannotBeExecutedHasItsOwnMessage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
+			p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger(), nil, time.Now))
 			err = p.Start(t.Context())
 			if err == nil {
 				t.Fatal("it runs")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +23,7 @@ type session struct {
 	spec Spec
 	opts Options
 
+	mask   *mask
 	dir    *runtimeDir
 	image  image
 	out    *output
@@ -40,7 +40,8 @@ type session struct {
 // launch starts the plugin of spec and connects to it. It is a transaction: after an error nothing of the attempt is left, no process, no
 // goroutine, no directory. ctx bounds the launch only.
 func launch(ctx context.Context, spec Spec, opts Options) (*session, error) {
-	s := &session{spec: spec, opts: opts, doomed: make(chan string, 1), out: newOutput(opts.Log)}
+	s := &session{spec: spec, opts: opts, doomed: make(chan string, 1), mask: newMask(secretsOf(spec))}
+	s.out = newOutput(opts.Log, s.mask, opts.Now)
 	if spec.Dev {
 		opts.Log.Warn("dev = true: this plugin runs unchecked, whoever may write its file", "plugin", spec.Plugin, "path", spec.Path)
 	}
@@ -61,6 +62,7 @@ func (s *session) begin(ctx context.Context) (err error) {
 		return err
 	}
 	s.proc = newProcess(s.spec.Path, s.image, s.out)
+	s.proc.memory = s.spec.MemoryLimit
 	if err := s.connect(ctx); err != nil {
 		return s.explain(ctx, err)
 	}
@@ -93,10 +95,10 @@ func (s *session) clientConfig() *plugin.ClientConfig {
 		StartTimeout:     2 * s.opts.Timeouts.Start, // ours comes first
 		SyncStdout:       stdout,
 		SyncStderr:       stderr,
-		Logger:           demoted(s.opts.Log),
+		Logger:           demoted(s.opts.Log, s.mask),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: s.dir.path},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
-			s.proc.env = environment(cmd.Env, s.dir.path, s.spec.Env)
+			s.proc.env = environment(cmd.Env, s.dir.path, s.spec)
 			return s.proc, nil
 		},
 	}
@@ -121,7 +123,7 @@ func (s *session) dispense() error {
 
 // explain finds out what an unsuccessful connection means.
 func (s *session) explain(ctx context.Context, err error) error {
-	e := &StartError{Path: s.spec.Path, Err: err}
+	e := &StartError{Path: s.spec.Path, Err: s.mask.error(err)}
 	switch {
 	case s.proc.refused() != nil:
 		return explainExec(s.spec.Path, s.image, mountedNoexec(s.image.path), s.proc.refused())
@@ -133,6 +135,10 @@ func (s *session) explain(ctx context.Context, err error) error {
 	case !s.out.shookHands() && within(s.opts.Timeouts.Kill, s.proc.exited):
 		e.Cause, e.What, e.Err = CauseExited, s.proc.exit()+" before the handshake", nil
 		e.Remedy = "run the file by hand; a Cairn plugin says that it is one"
+		if library := missingLibrary(s.lastWords()); library != "" {
+			e.Cause, e.What = CauseLibrary, "is a dynamic binary and lacks the shared library "+library
+			e.Remedy = "install it on this machine, or build the plugin statically (CGO_ENABLED=0 for Go)"
+		}
 	default:
 		e.Cause, e.What = CauseHandshake, "is not a plugin for this Cairn"
 		e.Remedy = "use a plugin built with the SDK of this Cairn's protocol version"
@@ -182,6 +188,7 @@ func (s *session) end(ctx context.Context, gently bool) {
 	if !bounded(t.Kill, s.working.Wait) {
 		s.report(errors.New("goroutines of the plugin connection did not end"))
 	}
+	s.out.close()
 	if s.dir != nil {
 		s.report(s.dir.remove())
 	}
@@ -229,18 +236,25 @@ func bounded(d time.Duration, f func()) bool {
 }
 
 // demoted gives go-plugin a logger whose every line arrives at trace level: to it, normal life looks like failure.
-func demoted(log hclog.Logger) hclog.Logger {
+func demoted(log hclog.Logger, mask *mask) hclog.Logger {
 	if !log.IsTrace() {
 		return hclog.NewNullLogger()
 	}
 	quiet := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Trace})
-	quiet.RegisterSink(traceSink{log})
+	quiet.RegisterSink(traceSink{log, mask})
 	return quiet
 }
 
-type traceSink struct{ log hclog.Logger }
+type traceSink struct {
+	log  hclog.Logger
+	mask *mask
+}
 
 // Accept implements hclog.SinkAdapter.
 func (s traceSink) Accept(_ string, level hclog.Level, msg string, args ...any) {
-	s.log.Trace(msg, slices.Concat(args, []any{"go_plugin_level", level.String()})...)
+	told := []any{"go_plugin_level", level.String()}
+	for _, arg := range args {
+		told = append(told, printable(s.mask.text(fmt.Sprint(arg))))
+	}
+	s.log.Trace(printable(s.mask.text(msg)), told...)
 }

@@ -19,8 +19,14 @@ type Spec struct {
 	Checksum string            // "sha256:" and 64 hex digits, as Hash prints it; empty = any content
 	Env      map[string]string // the whole environment the plugin gets beside what go-plugin needs; there is no PATH
 	Dev      bool              // skips the checksum and the permission checks, and says so at each start
-	Config   []byte            // the target's config body, a JSON object
-	Spool    string            // the one directory through which bodies are handed over; empty = none
+
+	// MemoryLimit is the most bytes of data that each process of the plugin may map (RLIMIT_DATA, Linux only); 0 = no bound. A Go plugin is told
+	// nine tenths of it as GOMEMLIMIT, unless Env says something else.
+	MemoryLimit int64
+
+	Config  []byte   // the target's config body, a JSON object
+	Secrets []string // the values in Config that are secret: masked in all that the plugin says
+	Spool   string   // the one directory through which bodies are handed over; empty = none
 }
 
 // Options are the host's side: the same for all targets.
@@ -98,8 +104,8 @@ func (o Options) prepare(spec Spec) (Options, error) {
 }
 
 func (s Spec) check() error {
-	if s.Path == "" {
-		return fmt.Errorf("plugin %q: no path", s.Plugin)
+	if !filepath.IsAbs(s.Path) { // a bare name would be looked for in whatever directory the host runs in
+		return fmt.Errorf("plugin %q: path %q is not absolute", s.Plugin, s.Path)
 	}
 	if s.Checksum != "" {
 		if _, err := parseChecksum(s.Checksum); err != nil {

@@ -31,7 +31,7 @@ func (s *session) describe(ctx context.Context) (about sdk.Description, err erro
 		about, err = s.client.Describe(ctx)
 		return err
 	})
-	return about, err
+	return s.mask.description(about), err
 }
 
 func (s *session) validate(ctx context.Context) error {
@@ -56,7 +56,7 @@ func (s *session) configure(ctx context.Context) error {
 func (s *session) ask(ctx context.Context, what string, call func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeouts.Call)
 	defer cancel()
-	err := call(limited)
+	err := s.mask.error(call(limited))
 	e := &StartError{Path: s.spec.Path, What: "failed at " + what, Err: err}
 	switch {
 	case err == nil:

@@ -94,8 +94,8 @@ func TestABinaryReplacedAfterItsCheckIsNotWhatRuns(t *testing.T) {
 	if err := os.WriteFile(spec.Path, []byte(evil), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p := newProcess(spec.Path, img, newOutput(opts.Log))
-	p.env = environment(nil, "/nowhere", map[string]string{roleVar: "exit7"})
+	p := newProcess(spec.Path, img, newOutput(opts.Log, nil, time.Now))
+	p.env = environment(nil, "/nowhere", Spec{Env: map[string]string{roleVar: "exit7"}})
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func TestAnImageThatIsStillOpenForWritingIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(100*time.Millisecond, func() { writer.Close() }) // as a fork elsewhere in the host does when it execs
-	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger()))
-	p.env = environment(nil, "/nowhere", spec.Env)
+	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger(), nil, time.Now))
+	p.env = environment(nil, "/nowhere", spec)
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

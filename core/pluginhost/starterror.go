@@ -24,6 +24,7 @@ const (
 	CauseTimeout                  // no handshake or no answer in time
 	CauseHandshake                // runs, but speaks no or another version of the protocol
 	CauseConfig                   // the plugin refuses the target's configuration
+	CauseLibrary                  // a dynamic binary lacks a shared library
 )
 
 // StartError is one failed start: which file, what is wrong, what to do.
@@ -36,7 +37,7 @@ type StartError struct {
 	Err    error    // may be nil
 }
 
-// Error names path, trouble, last words and remedy on one line.
+// Error names path, trouble, last words and remedy on one line, whatever characters the plugin put into it.
 func (e *StartError) Error() string {
 	var b strings.Builder
 	b.WriteString("start plugin " + e.Path + ": " + e.What)
@@ -49,7 +50,7 @@ func (e *StartError) Error() string {
 	if e.Remedy != "" {
 		b.WriteString("; " + e.Remedy)
 	}
-	return b.String()
+	return printable(b.String())
 }
 
 // Unwrap answers what the operating system or the plugin said.

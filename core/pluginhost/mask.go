@@ -1,0 +1,161 @@
+package pluginhost
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+const (
+	// minSecret is the fewest bytes of a secret that is masked: shorter ones are found in every other word.
+	minSecret = 4
+	// minEncoded is the same for its encodings, whose few bytes would be found by chance.
+	minEncoded = 8
+
+	dots = "••••••"
+)
+
+// mask takes the secrets of one target out of whatever its plugin says to people: log lines, crash reports, errors, its description. It is a guard
+// against accidents, such as a vendor's client that logs its request. A plugin that means to betray a secret can spell it in a way that
+// nobody foresees, or send it away itself. A nil mask knows no secret.
+type mask struct {
+	forms    []string // longest first
+	replacer *strings.Replacer
+}
+
+func newMask(secrets []string) *mask {
+	var forms []string
+	for _, secret := range secrets {
+		forms = append(forms, formsOf(secret)...)
+		if lines := strings.Split(secret, "\n"); len(lines) > 1 { // a key in PEM, which is printed line by line
+			for _, line := range lines {
+				forms = append(forms, formsOf(strings.TrimSpace(line))...)
+			}
+		}
+	}
+	if len(forms) == 0 {
+		return nil
+	}
+	slices.SortFunc(forms, func(a, b string) int {
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b)) // the longest wins where several begin
+	})
+	forms = slices.Compact(forms)
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range forms {
+		pairs = append(pairs, form, dots)
+	}
+	return &mask{forms: forms, replacer: strings.NewReplacer(pairs...)}
+}
+
+// formsOf are the ways in which programs print a text: as it is, quoted for JSON or Go, escaped for a URL, in base64 and in hex.
+func formsOf(secret string) []string {
+	if len(secret) < minSecret {
+		return nil
+	}
+	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), strings.Trim(strconv.Quote(secret), `"`)}
+	if quoted, err := json.Marshal(secret); err == nil {
+		forms = append(forms, strings.Trim(string(quoted), `"`))
+	}
+	if len(secret) < minEncoded {
+		return forms
+	}
+	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before := range 3 {
+			forms = append(forms, base64Core(alphabet, secret, before))
+		}
+	}
+	lower := hex.EncodeToString([]byte(secret))
+	return append(forms, lower, strings.ToUpper(lower))
+}
+
+// base64Core is what the base64 of a longer text has in common whenever the secret stands in it after a number of bytes with this
+// remainder by three, as in the user:password of an HTTP header.
+func base64Core(alphabet *base64.Encoding, secret string, before int) string {
+	text := alphabet.EncodeToString(append(make([]byte, before), secret...))
+	begin := (8*before + 5) / 6
+	end := 8 * (before + len(secret)) / 6
+	return text[begin:end]
+}
+
+func (m *mask) text(s string) string {
+	if m == nil {
+		return s
+	}
+	return m.replacer.Replace(s)
+}
+
+// cut is text for what is only the beginning of a line: a secret that was cut in two is found by its first half.
+func (m *mask) cut(s string) string {
+	if m == nil {
+		return s
+	}
+	s = m.text(s)
+	longest := 0
+	for _, form := range m.forms {
+		for n := min(len(form)-1, len(s)); n >= minSecret && n > longest; n-- {
+			if strings.HasSuffix(s, form[:n]) {
+				longest = n
+			}
+		}
+	}
+	if longest == 0 {
+		return s
+	}
+	return s[:len(s)-longest] + dots
+}
+
+// error gives err without the secrets in its text; codes and the errors in its chain stay what they are for errors.Is and errors.As.
+func (m *mask) error(err error) error {
+	if m == nil || err == nil {
+		return err
+	}
+	switch e := err.(type) {
+	case *sdk.Error:
+		masked := *e
+		for _, field := range []*string{&masked.Op, &masked.Key, &masked.Attribute, &masked.Provider, &masked.Hint} {
+			*field = m.text(*field)
+		}
+		masked.Err = m.error(e.Err)
+		return &masked
+	case interface{ Unwrap() []error }:
+		var all []error
+		for _, one := range e.Unwrap() {
+			all = append(all, m.error(one))
+		}
+		return errors.Join(all...)
+	}
+	text := m.text(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	return &maskedError{text: text, err: m.error(errors.Unwrap(err))}
+}
+
+// maskedError stands for an error whose text held a secret; the chain goes on behind it.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+
+func (e *maskedError) Unwrap() error { return e.err }
+
+// description masks what a plugin says of itself.
+func (m *mask) description(d sdk.Description) sdk.Description {
+	if m == nil {
+		return d
+	}
+	for _, field := range []*string{&d.Name, &d.Version, &d.SDK, &d.Doc} {
+		*field = m.text(*field)
+	}
+	return d
+}
