@@ -70,7 +70,7 @@ func (p program) attempt(t testing.TB) (Server, error) {
 	}
 	if p.create != nil {
 		if err := p.create(ctx, s); err != nil {
-			return Server{}, fmt.Errorf("create bucket %s: %w\n%s", s.Bucket, err, process.output())
+			return Server{}, fmt.Errorf("create bucket %s: %w", s.Bucket, err)
 		}
 	}
 	return s, nil
@@ -101,6 +101,7 @@ func (p program) run(t testing.TB, address string) (*process, error) {
 	}
 	defer out.Close() // the process has its own descriptor
 	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = filepath.Dir(out.Name()) // for what a server writes beside its data
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = ownGroup()
@@ -140,9 +141,9 @@ func (p *process) untilReady(ctx context.Context, endpoint string) error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("it ended before it answered: %w\n%s", p.err, p.output())
+			return fmt.Errorf("it ended before it answered: %w", p.err)
 		case <-ctx.Done():
-			return fmt.Errorf("no answer at %s: %w\n%s", endpoint, err, p.output())
+			return fmt.Errorf("no answer at %s: %w", endpoint, err)
 		case <-tick.C:
 		}
 	}

@@ -64,11 +64,11 @@ func Azure(t testing.TB) Server {
 	dir := install(t, nodeProgram("azurite", "3.35.0"))
 	return start(t, program{
 		name: "azurite",
-		command: func(t testing.TB, address string) (env, args []string) {
+		command: func(_ testing.TB, address string) (env, args []string) {
 			u := url.URL{Host: address}
 			return []string{"AZURITE_ACCOUNTS=" + account + ":" + accountKey}, []string{
 				"node", filepath.Join(dir, "node_modules/azurite/dist/src/blob/main.js"), "--blobHost", u.Hostname(), "--blobPort", u.Port(),
-				"--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry", "--location", t.TempDir(),
+				"--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry",
 			}
 		},
 		server: Server{Account: account, AccountKey: accountKey},
