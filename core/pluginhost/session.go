@@ -61,16 +61,20 @@ func (s *session) begin(ctx context.Context) (err error) {
 	if s.image, err = copyImage(ctx, s.spec, s.dir.path); err != nil {
 		return err
 	}
+	own, err := newIdentity()
+	if err != nil {
+		return err
+	}
 	s.proc = newProcess(s.spec.Path, s.image, s.out)
 	s.proc.memory = s.spec.MemoryLimit
-	if err := s.connect(ctx); err != nil {
+	if err := s.connect(ctx, own); err != nil {
 		return s.explain(ctx, err)
 	}
 	return nil
 }
 
-func (s *session) connect(ctx context.Context) error {
-	s.peer = plugin.NewClient(s.clientConfig())
+func (s *session) connect(ctx context.Context, own identity) error {
+	s.peer = plugin.NewClient(s.clientConfig(own))
 	connected := make(chan error, 1)
 	s.working.Go(func() { connected <- s.dispense() })
 	select {
@@ -82,7 +86,7 @@ func (s *session) connect(ctx context.Context) error {
 	}
 }
 
-func (s *session) clientConfig() *plugin.ClientConfig {
+func (s *session) clientConfig(own identity) *plugin.ClientConfig {
 	stdout, stderr := s.out.synced("stdout", &s.working), s.out.synced("stderr", &s.working)
 	s.synced = []*io.PipeWriter{stdout, stderr}
 	return &plugin.ClientConfig{
@@ -90,7 +94,7 @@ func (s *session) clientConfig() *plugin.ClientConfig {
 		Plugins:          rpc.Plugins(rpc.Clocks{Hung: s.opts.Timeouts.Hung, Stall: s.opts.Timeouts.Stall}),
 		GRPCDialOptions:  rpc.DialOptions(),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		TLSConfig:        own.tls, // instead of AutoMTLS: see identity
 		SkipHostEnv:      true,
 		StartTimeout:     2 * s.opts.Timeouts.Start, // ours comes first
 		SyncStdout:       stdout,
@@ -98,7 +102,7 @@ func (s *session) clientConfig() *plugin.ClientConfig {
 		Logger:           demoted(s.opts.Log, s.mask),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: s.dir.path},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
-			s.proc.env = environment(cmd.Env, s.dir.path, s.spec)
+			s.proc.env = environment(append(cmd.Env, clientCertVar+"="+string(own.cert)), s.dir.path, s.spec)
 			return s.proc, nil
 		},
 	}
