@@ -25,6 +25,8 @@
 //	  teststore/              real object stores, pinned and started by the tests that need them
 //	  rudestore/              a store of our own with three vendors' dialects, and every rudeness of theirs
 //	plugins/file/             a directory as a target
+//	plugins/gcs/              a bucket of Google Cloud Storage
+//	plugins/azure/            a container of Azure Blob Storage
 //	cmd/host/        floor 4  the command line: flags, signals, exit codes
 //
 // Flow is one way. At start: file → config → host → pluginhost → syncer → circuit. At work: the loop (circuit) asks the trigger and

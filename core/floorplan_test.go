@@ -45,6 +45,8 @@ func floorplan() map[string][]string {
 		"cmd/host":                 {"core/host", "core/config", "sdk/client", "sdk/sdktest"},
 		"plugins/file":             {"sdk", "sdk/rpc"},
 		"plugins/s3":               {"sdk", "sdk/rpc", "sdk/blobtarget"},
+		"plugins/gcs":              {"sdk", "sdk/rpc", "sdk/blobtarget"},
+		"plugins/azure":            {"sdk", "sdk/rpc", "sdk/blobtarget"},
 	}
 }
 
@@ -59,8 +61,11 @@ func soleUsers() map[string][]string {
 		"github.com/danielgtaylor/huma":  {"core/api"},
 		"github.com/spf13/cobra":         {"cmd/host"},
 		"github.com/vbauerster/mpb":      {"cmd/host"},
-		"gocloud.dev":                    {"sdk/blobtarget", "plugins/s3"},
+		"gocloud.dev":                    {"sdk/blobtarget", "plugins/s3", "plugins/gcs", "plugins/azure"},
 		"github.com/aws":                 {"plugins/s3"},
+		"cloud.google.com/go":            {"plugins/gcs"},
+		"google.golang.org/api":          {"plugins/gcs"},
+		"github.com/Azure":               {"plugins/azure", "internal/teststore"},
 		"github.com/klauspost/compress":  {"core/repository", "core/syncer"},
 	}
 }
