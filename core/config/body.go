@@ -62,6 +62,17 @@ func (t Target) Fault(attribute, summary, remedy string) Diagnostic {
 	return place
 }
 
+// Secrets are the values that the plugin's schema calls secret, for whoever must keep them out of what people see.
+func (b Body) Secrets() []string {
+	var all []string
+	for name, value := range b.values {
+		if text, ok := value.(string); ok && b.secret[name] {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
 // schemas asks each plugin once.
 type schemas struct {
 	ask   func(Host, Plugin) (sdk.Schema, error)
@@ -89,6 +100,10 @@ func (c *schemas) of(p Plugin) (sdk.Schema, error) {
 // body checks the config block of a target. Without a way to ask for schemas the block stays unread.
 func (s section) body(schemas *schemas, p Plugin) Body {
 	body := Body{values: map[string]any{}, secret: map[string]bool{}, places: map[string]Diagnostic{"": diagnostic(Error, s.source, s.at, "", "")}}
+	if !checked(schemas.host, p) {
+		s.missingChecksum(p)
+		return body
+	}
 	if schemas.ask == nil {
 		return body
 	}

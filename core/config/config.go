@@ -32,6 +32,8 @@ type Host struct {
 	LogLevel        string // trace, debug, info, warn, error
 	LogFormat       string // text, json
 	ShutdownTimeout time.Duration
+
+	RequireChecksums bool // no plugin runs unchecked
 }
 
 // Plugin is an executable that serves targets.
@@ -41,6 +43,8 @@ type Plugin struct {
 	Checksum string            // "sha256:" and lower hex; "" = not checked
 	Env      map[string]string // the plugin's whole environment, beside what the protocol needs
 	Dev      bool              // skip checksum and permission checks, loudly
+
+	MemoryLimit int64 // bytes of data that each of its processes may map; 0 = no bound
 }
 
 // Target is one configured instance of a plugin.

@@ -74,6 +74,17 @@ count is not a whole number`},
 		{"a body's durations and sizes are read", body("path = \"/x\"\nwait = \"3\"\nsize = \"16M\""), `wait is not a duration: "3"
 unit "M" is not one of`},
 		{"a checksum is one", `plugin "x" { checksum = "md5:00" }` + "\n" + ok, `checksum cannot be "md5:00"`},
+		{"a memory limit has a unit and a range", `plugin "x" { memory_limit = "1MB" }` + "\n" + ok, `memory_limit is no size in its range: "1MB"
+from "128MiB" to "1TiB"`},
+		{"a memory limit leaves room to run", `plugin "x" { memory_limit = "16MiB" }` + "\n" + ok, `memory_limit is no size in its range`},
+		{"under require_checksums a plugin has one", "host { require_checksums = true }\n" + sync(`sync "t" {}`), `cairn.hcl:3:10: plugin "store" has no checksum
+put this line into the block plugin "store": checksum = "sha256:of `},
+		{"under require_checksums a plugin block alone is not enough", "host { require_checksums = true }\nplugin \"store\" { path = \"gone\" }\n" + target + ok, `has no checksum, and the host block says require_checksums
+Install the plugin; then ` + "`cairn config check`" + ` gives the line to add. Now: open `},
+		{"under require_checksums nothing is dev", "host { require_checksums = true }\nplugin \"store\" {\ndev = true\nchecksum = \"sha256:" + strings.Repeat("0", 64) + "\"\n}\n" + target + ok, `cairn.hcl:3:7: dev = true under require_checksums
+Remove dev and set the checksum`},
+		{"a data folder that is known to be unusable is refused", `host { data_dir = "toodeep" }` + ok, `cairn.hcl:1:19: data_dir cannot be
+toodeep has too many bytes`},
 		{"a spool does not hold the data folder", "host { spool_dir = \"/\" }" + ok, "spool_dir / holds the data folder"},
 		{"a syntax error is shown", "pipeline \"p\" {\n", "error: cairn.hcl:"},
 	} {

@@ -20,8 +20,11 @@ func (l *loader) host(file section) Host {
 		LogLevel:        s.text("log_level"),
 		LogFormat:       s.text("log_format"),
 		ShutdownTimeout: s.duration("shutdown_timeout"),
+
+		RequireChecksums: s.boolean("require_checksums"),
 	}
 	host.override(l)
+	s.checkDataDir(host.DataDir)
 	if host.SpoolDir = s.path("spool_dir", l.dir); host.SpoolDir == "" {
 		host.SpoolDir = filepath.Join(host.DataDir, "spool")
 	}
@@ -45,6 +48,20 @@ func (h *Host) override(l *loader) {
 		return
 	}
 	h.DataDir = abs
+}
+
+// checkDataDir refuses a folder that the caller knows to be unusable, before anything is started in it.
+func (s section) checkDataDir(dir string) {
+	if s.opts.CheckDataDir == nil {
+		return
+	}
+	at := s.where("data_dir")
+	if s.opts.DataDir != "" {
+		at = hcl.Range{} // given in place of the file's: no line of it is at fault
+	}
+	if err := s.opts.CheckDataDir(dir); err != nil {
+		s.fault(at, fmt.Sprintf("data_dir cannot be %s", dir), err.Error())
+	}
 }
 
 // checkListen refuses an address that other machines can reach: the API has no authentication yet.

@@ -21,6 +21,12 @@ type Options struct {
 	// the bodies unchecked, for commands that never start a plugin.
 	Schema func(Host, Plugin) (sdk.Schema, error)
 
+	// Hash answers the checksum of a plugin's file, for the remedy of one that lacks it. Nil leaves it to the reader to find out.
+	Hash func(path string) (string, error)
+
+	// CheckDataDir tells why a folder cannot be data_dir. Nil accepts all.
+	CheckDataDir func(dir string) error
+
 	// Only, when not empty, names a pipeline: nothing is read but its storage and the targets that it syncs to. Its circuit is left out.
 	Only string
 

@@ -40,6 +40,18 @@ func options(t *testing.T) Options {
 			}
 			return schema, nil
 		},
+		Hash: func(path string) (string, error) {
+			if filepath.Base(path) == "gone" {
+				return "", errors.New("open " + path)
+			}
+			return "sha256:of " + path, nil
+		},
+		CheckDataDir: func(dir string) error {
+			if filepath.Base(dir) == "toodeep" {
+				return errors.New(dir + " has too many bytes")
+			}
+			return nil
+		},
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/cairnsync/cairn/sdk"
 )
 
 const referenceFile = "../../docs/configuration.md"
@@ -91,6 +93,8 @@ func bounds(a attribute) string {
 		return strings.Join(a.Enum, ", ")
 	case a.Kind == integer:
 		return fmt.Sprintf("%d – %d", a.Min, a.Max)
+	case a.Kind == size:
+		return fmt.Sprintf("%s – %s", sdk.Size(a.Min), sdk.Size(a.Max))
 	case a.Kind == duration:
 		return fmt.Sprintf("%s – 10 years", a.Least)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // section is one block of the file, opened against its spec. A getter that finds a fault reports it and returns the zero value, so that
@@ -231,4 +233,19 @@ func (s section) textMap(name string) map[string]string {
 		all[key] = one.AsString()
 	}
 	return all
+}
+
+// size is a number of bytes, 0 when the attribute is left out or at fault.
+func (s section) size(name string) int64 {
+	spec := s.spec.attribute(name)
+	v, ok := s.value(name, cty.String)
+	if !ok {
+		return 0
+	}
+	got, err := sdk.ParseSize(v.AsString())
+	if err != nil || int64(got) < spec.Min || int64(got) > spec.Max {
+		s.fault(s.where(name), fmt.Sprintf("%s is no size in its range: %q", name, v.AsString()), fmt.Sprintf("Write a whole number with a unit, from %q to %q.", sdk.Size(spec.Min), sdk.Size(spec.Max)))
+		return 0
+	}
+	return int64(got)
 }

@@ -14,6 +14,7 @@ const (
 	boolean  kind = "bool"
 	integer  kind = "integer"
 	duration kind = "duration"
+	size     kind = "size"
 	path     kind = "path"
 	texts    kind = "string or list of strings"
 	textMap  kind = "map of strings"
@@ -29,7 +30,7 @@ type attribute struct {
 	Required bool
 	Default  string        // as it would be written; "" = none, Doc says what that means
 	Enum     []string      // the only values, if not nil
-	Min, Max int64         // of an integer
+	Min, Max int64         // of an integer; of a size, in bytes
 	Least    time.Duration // of a duration; the upper bound is maxDuration
 	Doc      string
 }
@@ -93,6 +94,7 @@ func hostSpec() block {
 		{Name: "spool_dir", Kind: path, Doc: "Folder for what is on its way to or from a target, the only one that plugins see; emptied at start, at most 256 MiB. Left out: spool below data_dir."},
 		{Name: "log_level", Kind: text, Default: "info", Enum: []string{"trace", "debug", "info", "warn", "error"}, Doc: "Least severity that is logged."},
 		{Name: "log_format", Kind: text, Default: "text", Enum: []string{"text", "json"}, Doc: "Shape of the log lines on standard error."},
+		{Name: "require_checksums", Kind: boolean, Default: "false", Doc: "Run no plugin without a checksum: a target whose plugin has none is a fault, and so is dev = true. `cairn config check` gives the line to add."},
 		{Name: "shutdown_timeout", Kind: duration, Default: "30s", Least: time.Second, Doc: "How long a stop may take, pushes included, before it is cut short."},
 	}}
 }
@@ -102,6 +104,7 @@ func pluginSpec() block {
 		{Name: "path", Kind: path, Doc: "The executable. Left out: cairn-plugin-NAME in plugin_dir. Relative to the file."},
 		{Name: "checksum", Kind: text, Doc: "sha256:HEX of the executable, as `cairn plugin hash` prints it; another one is refused. Left out: not checked."},
 		{Name: "env", Kind: textMap, Doc: "The plugin's environment. Left out: empty; nothing of the host's own environment reaches a plugin."},
+		{Name: "memory_limit", Kind: size, Min: 128 << 20, Max: 1 << 40, Doc: "Most data that each process of the plugin may map (RLIMIT_DATA, Linux only); one that needs more fails by itself. Left out: no bound."},
 		{Name: "dev", Kind: boolean, Default: "false", Doc: "Skip the checksum and the permission checks while developing; said loudly in the log."},
 	}}
 }

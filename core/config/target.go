@@ -21,7 +21,8 @@ func (l *loader) plugins(file section, host Host) map[string]Plugin {
 		if !s.name(names) {
 			continue
 		}
-		p := Plugin{Name: s.label, Path: s.path("path", l.dir), Checksum: s.checksum(), Env: s.environment(), Dev: s.boolean("dev")}
+		p := Plugin{Name: s.label, Path: s.path("path", l.dir), Checksum: s.checksum(), Env: s.environment(), Dev: s.boolean("dev"), MemoryLimit: s.size("memory_limit")}
+		s.refuseDev(host, p)
 		if p.Path == "" {
 			p.Path = defaultPath(host, p.Name)
 		}
@@ -113,7 +114,7 @@ func (l *loader) targets(file section, host Host, plugins map[string]Plugin, wan
 		}
 		t := Target{Name: s.label, Plugin: p}
 		t.Body = s.body(bodies, p)
-		t.sound = !l.found[seen:].HasErrors()
+		t.sound = !l.found[seen:].HasErrors() && checked(host, p)
 		all = append(all, t)
 	}
 	return all

@@ -35,6 +35,7 @@ func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, c
 	}
 	cfg, found := config.Load(file, config.Options{
 		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts.Now),
+		Hash: pluginhost.Hash, CheckDataDir: checkDataDir,
 	})
 	if cfg == nil {
 		return nil, found
@@ -59,6 +60,9 @@ func schemaOf(ctx context.Context, now func() time.Time) func(config.Host, confi
 		return schema, err
 	}
 }
+
+// checkDataDir refuses a data folder whose path leaves no room for the sockets of plugins below it.
+func checkDataDir(dir string) error { return pluginhost.CheckRuntimeDir(runtimeDir(dir)) }
 
 // withPlugins lends a folder to run plugins from.
 func withPlugins(dataDir string, now func() time.Time, use func(pluginhost.Options) error) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/pluginhost"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -43,7 +44,7 @@ type Selection struct {
 // to be in order, so a restore needs neither the files that the circuit names nor the plugins and variables of other pipelines. With
 // remote its targets' plugins are asked for their schemas; without, no plugin is started.
 func OpenOffline(ctx context.Context, file, pipeline string, remote bool, log hclog.Logger, opts LoadOptions) (*Offline, config.Diagnostics, error) {
-	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline}
+	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline, Hash: pluginhost.Hash}
 	if remote {
 		options.Schema = schemaOf(ctx, opts.Now)
 	}

@@ -50,13 +50,13 @@ func pluginSpec(c config.Target, spool string) (pluginhost.Spec, error) {
 		return pluginhost.Spec{}, fmt.Errorf("target %q: %w", c.Name, err)
 	}
 	spec := describeSpec(c.Plugin)
-	spec.Target, spec.Config, spec.Spool = c.Name, body, spool
+	spec.Target, spec.Config, spec.Secrets, spec.Spool = c.Name, body, c.Body.Secrets(), spool
 	return spec, nil
 }
 
 // describeSpec is enough to ask a plugin what it is.
 func describeSpec(p config.Plugin) pluginhost.Spec {
-	return pluginhost.Spec{Plugin: p.Name, Path: p.Path, Checksum: p.Checksum, Env: p.Env, Dev: p.Dev}
+	return pluginhost.Spec{Plugin: p.Name, Path: p.Path, Checksum: p.Checksum, Env: p.Env, Dev: p.Dev, MemoryLimit: p.MemoryLimit}
 }
 
 func pluginOptions(cfg *config.Config, opts Options) pluginhost.Options {
