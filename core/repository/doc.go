@@ -11,6 +11,7 @@
 //	<prefix>/gc/<20 digits>.json                  created once: which commits are gone (GC); the highest number wins
 //	<prefix>/pack/<epoch>/<number>/<sha256>       stored chunks one after the other (PackID)
 //	<prefix>/pin/<name>.json                      may be replaced or deleted
+//	<prefix>/probe/<owner>/<name>                 no part of the repository: a host tries its rights there, and deletes it
 //
 // Objects are created if absent and never changed. Numbers begin at 1, are contiguous and never used again; order is by number,
 // never by time. No key is another key's folder.

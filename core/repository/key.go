@@ -51,6 +51,7 @@ const (
 	gcDir     = "gc/"
 	packDir   = "pack/"
 	pinDir    = "pin/"
+	probeDir  = "probe/"
 )
 
 // FormatKey names FORMAT.json.
@@ -74,6 +75,9 @@ func PackKey(prefix string, id PackID) string { return PackPrefix(prefix) + id.S
 // PinKey names a pin; the name is one segment as in CheckPrefix.
 func PinKey(prefix, name string) string { return prefix + "/" + pinDir + name + ".json" }
 
+// ProbeKey names an object with which a host tries what the store lets it do; owner and name are one segment each, as in CheckPrefix.
+func ProbeKey(prefix, owner, name string) string { return ProbePrefix(prefix) + owner + "/" + name }
+
 // RootPrefix lists everything of a repository.
 func RootPrefix(prefix string) string { return prefix + "/" }
 
@@ -88,6 +92,10 @@ func GCPrefix(prefix string) string { return prefix + "/" + gcDir }
 
 // PackPrefix lists the packs by epoch, number and digest, ascending.
 func PackPrefix(prefix string) string { return prefix + "/" + packDir }
+
+// ProbePrefix lists the objects of probes. They are no part of a repository: they may lie where none is, they hold nothing, and whoever finds one
+// passes it over. They lie below the prefix all the same, for an operator may have given a host no rights beside it.
+func ProbePrefix(prefix string) string { return prefix + "/" + probeDir }
 
 func pad(n uint64) string { return fmt.Sprintf("%0*d", digits, n) }
 

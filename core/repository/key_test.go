@@ -12,12 +12,13 @@ import (
 func TestKeysAreThoseOfTheFormat(t *testing.T) {
 	id := PackID{Epoch: 7, Number: 42, SHA256: Sum(nil)}
 	for got, want := range map[string]string{
-		FormatKey("p/q"):       "p/q/FORMAT.json",
-		ReadmeKey("p/q"):       "p/q/README.txt",
-		EpochKey("p/q", 7):     "p/q/epoch/00000000000000000007.json",
-		CommitKey("p/q", 42):   "p/q/commit/00000000000000000042.json.zst",
-		GCKey("p/q", 3):        "p/q/gc/00000000000000000003.json",
-		PinKey("p/q", "audit"): "p/q/pin/audit.json",
+		FormatKey("p/q"):           "p/q/FORMAT.json",
+		ReadmeKey("p/q"):           "p/q/README.txt",
+		EpochKey("p/q", 7):         "p/q/epoch/00000000000000000007.json",
+		CommitKey("p/q", 42):       "p/q/commit/00000000000000000042.json.zst",
+		GCKey("p/q", 3):            "p/q/gc/00000000000000000003.json",
+		PinKey("p/q", "audit"):     "p/q/pin/audit.json",
+		ProbeKey("p/q", "me", "1"): "p/q/probe/me/1",
 		PackKey("p/q", id): "p/q/pack/00000000000000000007/00000000000000000042/" +
 			"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 	} {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,24 +55,11 @@ func NewReader(cfg ReaderConfig) (*Reader, error) {
 	if err := repository.CheckPrefix(cfg.Prefix); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
 	}
-	if cfg.Slots == nil {
-		cfg.Slots = NewLimiter(DefaultConcurrency)
-	}
-	if cfg.RetryBudget == 0 {
-		cfg.RetryBudget = RetryBudget
-	}
-	if cfg.Jitter == nil {
-		cfg.Jitter = rand.Float64
-	}
-	if cfg.Log == nil {
-		cfg.Log = hclog.NewNullLogger()
-	}
-	calls := &caller{
-		target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter, note: newTally(cfg.Now, JobRecord{}),
-	}
+	t := tuning{slots: cfg.Slots, budget: cfg.RetryBudget, jitter: cfg.Jitter, log: cfg.Log}.withDefaults()
+	calls := t.caller(cfg.Target, cfg.Now, newTally(cfg.Now, JobRecord{}))
 	return &Reader{
 		remote: remote{calls: calls, store: cfg.Store, prefix: cfg.Prefix}, store: cfg.Store,
-		pipeline: cfg.Pipeline, pipelineName: cfg.PipelineName, log: cfg.Log.With("target", cfg.Target),
+		pipeline: cfg.Pipeline, pipelineName: cfg.PipelineName, log: t.log.With("target", cfg.Target),
 		decode: repository.DecodeCommit,
 	}, nil
 }
@@ -165,7 +152,8 @@ func (r *Reader) index(ctx context.Context) ([]uint64, *repository.Format, error
 	return numbers, &f, nil
 }
 
-// anyBelow gives one key below a listing prefix, "" when it is proven that there is none.
+// anyBelow gives one key below a listing prefix, "" when it is proven that there is none. What probes are at, or have left, is not counted: they are
+// made before there is a repository.
 func (r *Reader) anyBelow(ctx context.Context, prefix string) (key string, err error) {
 	err = r.calls.do(ctx, "list "+prefix, listSize, func(ctx context.Context) error {
 		key = ""
@@ -173,8 +161,10 @@ func (r *Reader) anyBelow(ctx context.Context, prefix string) (key string, err e
 			if err != nil {
 				return err
 			}
-			key = obj.Key
-			break
+			if !strings.HasPrefix(obj.Key, repository.ProbePrefix(r.prefix)) {
+				key = obj.Key
+				break
+			}
 		}
 		return nil
 	})

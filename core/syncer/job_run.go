@@ -31,6 +31,9 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 		number = s.base.Number
 	}
 	rec := t.finish(stateAfter(ctx, err), number, err)
+	if s.rights != nil {
+		w.state.Rights = s.rights
+	}
 	switch {
 	case isGone(err):
 		w.state.lose()

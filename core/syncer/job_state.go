@@ -42,9 +42,10 @@ type state struct {
 	FailedAt        time.Time `json:"failed_at,omitzero"`
 	Failures        int       `json:"failures"` // periodic jobs failed in a row
 
-	Adopted *adoption   `json:"adopted,omitempty"`
-	LastJob uint64      `json:"last_job"`
-	Jobs    []JobRecord `json:"jobs"` // oldest first, at most keptJobs
+	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed; a memory for status, every session asks for itself
+	Adopted *adoption    `json:"adopted,omitempty"`
+	LastJob uint64       `json:"last_job"`
+	Jobs    []JobRecord  `json:"jobs"` // oldest first, at most keptJobs
 }
 
 // CommitRef names a commit and what it holds.

@@ -159,7 +159,7 @@ func (l *life) openWorker() bool {
 		Target: "t", Prefix: modelPrefix, Store: Direct(gate{w: l.w, actor: l.h.actor()}),
 		Pipeline: modelID(1, 0, 0), PipelineName: "p", Host: l.h.name, WrittenBy: "model",
 		Writer: repository.Writer{ID: modelID(2, uint64(l.h.index), 0), Incarnation: modelID(2, uint64(l.h.index), uint64(l.h.lives))},
-		Spool:  l.h.spool, RetryBudget: budget, Now: time.Now, Jitter: func() float64 { return 0.5 },
+		Spool:  l.h.spool, Fencing: l.w.fencing, RetryBudget: budget, Now: time.Now, Jitter: func() float64 { return 0.5 },
 	}, l, l)
 	if err != nil {
 		l.w.checker.violation("%s: open: %v", l.h.actor(), err)
@@ -167,6 +167,9 @@ func (l *life) openWorker() bool {
 	}
 	w.packs.codecs = l.h.codecs
 	w.codec, w.wrong = l.w.checker.codec, l.h.wrong
+	if !l.w.probes {
+		w.probe = func(context.Context, bool) ProbeReport { return l.w.rights() }
+	}
 	w.session = w.newSession()
 	l.worker = w
 	return true

@@ -25,7 +25,7 @@ const (
 
 // TestTheProtocolHoldsInEveryStory drives two writers and a reader over one store: replies are lost, requests land after their callers
 // gave up, calls stall, hosts are paused, killed and started again on their disk or an empty one, commits are retired, and in one story of
-// sixteen the store is wiped. One line of history, no reported commit lost, no false success, no false fence, and progress returns.
+// sixteen the store is wiped. In one of eight hosts probe the store before they claim it. One line of history, no reported commit lost, no false success, no false fence, and progress returns.
 //
 // CAIRN_MODEL_SEEDS sets the number of stories, CAIRN_MODEL_SEED plays one and prints it.
 func TestTheProtocolHoldsInEveryStory(t *testing.T) {
@@ -163,7 +163,7 @@ func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, 
 			rng: rand.New(rand.NewPCG(seed, 1)), mem: sdktest.NewMem(), checker: newChecker(s.dec, s.codec), frozen: map[string]int{}, outage: map[string]int{},
 			reader: &reader{name: "R", done: make(chan struct{})},
 		}
-		w.faults, w.wipes = w.rng.IntN(8), w.rng.IntN(16) == 0
+		w.faults, w.wipes, w.probes = w.rng.IntN(8), w.rng.IntN(16) == 0, w.rng.IntN(8) == 0
 		for i, name := range []string{"A", "B"} {
 			w.hosts = append(w.hosts, &host{name: name, index: i, spool: s.spool, codecs: s.codecs[i], wrong: wrong})
 		}

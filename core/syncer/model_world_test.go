@@ -33,6 +33,9 @@ type world struct {
 	wipes   bool // the store will be wiped, once
 	wiped   bool
 	changed bool // the store, since it was last checked
+	probes  bool // hosts find out by calls what the store allows; otherwise they know, and the story is about the rest of the protocol
+	fencing Fencing
+	lies    bool // the store takes every create, as if nobody had asked for a condition
 
 	mu      sync.Mutex
 	pending []*gateCall
@@ -241,6 +244,16 @@ func (w *world) apply(c *gateCall) error {
 	return c.apply()
 }
 
+// rights are what a probe of this store would find.
+func (w *world) rights() ProbeReport {
+	ok := Right{State: RightOK}
+	report := ProbeReport{Rights: Rights{Read: ok, Write: ok, List: ok, Delete: ok, Conditional: ok}}
+	if w.lies {
+		report.Conditional = Right{State: RightFailed}
+	}
+	return report
+}
+
 func unavailable() error { return &sdk.Error{Code: sdk.Unavailable} }
 
 func outcome(err error) string {
@@ -287,7 +300,7 @@ func (g gate) Put(ctx context.Context, req sdk.PutRequest) (res sdk.PutResult, e
 	if err != nil {
 		return res, err
 	}
-	again := sdk.PutRequest{Key: req.Key, Body: sdk.BytesBody(content), IfAbsent: req.IfAbsent, Class: req.Class}
+	again := sdk.PutRequest{Key: req.Key, Body: sdk.BytesBody(content), IfAbsent: req.IfAbsent && !g.w.lies, Class: req.Class}
 	err = g.w.wait(ctx, &gateCall{actor: g.actor, op: "put", key: req.Key, mutates: true, apply: func() error {
 		_, err := g.w.mem.Put(context.Background(), again)
 		return err

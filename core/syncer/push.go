@@ -32,7 +32,7 @@ func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 		case s.done(m):
 			return nil
 		case s.unresolved:
-			if err := s.resolve(ctx); err != nil {
+			if err := s.resolve(ctx, packs); err != nil {
 				return err
 			}
 		case s.holds(m):
@@ -80,6 +80,9 @@ func (s *session) attempt(ctx context.Context, p pinned, packs *packer) error {
 	if err := s.stillHighest(ctx); err != nil { // not needed for safety: it saves the upload, and litter where the repository was
 		return err
 	}
+	if err := s.tipStands(ctx); err != nil {
+		return err
+	}
 	built := repository.NewBuilder(plan, s.epoch, s.last+1)
 	if err := packs.upload(ctx, s.remote, p, plan, built); err != nil {
 		return err
@@ -109,17 +112,24 @@ func (s *session) commit(ctx context.Context, c *repository.Commit, packs *packe
 	if err != nil {
 		return err
 	}
-	ours := known{Commit: c, sum: repository.Sum(text)}
-	body, done, err := packs.body(ctx, text)
+	return s.send(ctx, sentCommit{known: known{Commit: c, sum: repository.Sum(text)}, text: text}, packs)
+}
+
+// send creates a commit of these very bytes.
+func (s *session) send(ctx context.Context, c sentCommit, packs *packer) error {
+	body, done, err := packs.body(ctx, c.text)
 	if err != nil {
 		return err
 	}
 	defer done()
 	s.unresolved = true
+	if s.advisory {
+		s.sent = &c
+	}
 	err = s.create(ctx, repository.CommitKey(s.prefix, c.Number), sdk.ClassMeta, body)
 	switch {
 	case err == nil, s.wrong.conflictIsSuccess && errors.Is(err, sdk.Exists):
-		s.append(ours)
+		s.append(c.known)
 		return nil
 	case s.wrong.conflictIsFenced && errors.Is(err, sdk.Exists):
 		return s.fenced(s.epoch+1, nil)
@@ -139,13 +149,18 @@ func (s *session) commit(ctx context.Context, c *repository.Commit, packs *packe
 }
 
 // resolve finds out what became of the number that an earlier create aimed at. When nothing is there, it can be aimed at again: should
-// the earlier request land still, it or the new one is refused by the store.
-func (s *session) resolve(ctx context.Context) error {
+// the earlier request land still, it or the new one is refused by the store. Where fencing is advisory nothing is refused, and the
+// request that lands last wins: the number is aimed at with the same bytes until they are there.
+func (s *session) resolve(ctx context.Context, packs *packer) error {
 	landed, err := s.peek(ctx)
-	if err == nil && !landed {
-		s.unresolved = false
+	switch {
+	case err != nil || landed:
+		return err
+	case s.sent != nil:
+		return s.send(ctx, *s.sent, packs)
 	}
-	return err
+	s.unresolved = false
+	return nil
 }
 
 // peek reads the commit at the next number and, if there is one, takes it into the line: what this session sent, whichever attempt it was,
@@ -170,7 +185,7 @@ func (s *session) peek(ctx context.Context) (landed bool, err error) {
 
 // append takes a commit of ours as the new end of the line.
 func (s *session) append(c known) {
-	s.last, s.lastSum, s.unresolved = c.Number, c.sum, false
+	s.last, s.lastSum, s.unresolved, s.sent = c.Number, c.sum, false, nil
 	if c.Kind == repository.KindCheckpoint {
 		s.base, s.confirmed = &c, false
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
@@ -39,6 +41,13 @@ type session struct {
 	adopted   *adoption
 	was       *CommitRef // newest commit of ours that is remembered from there; nil = none, or the operator gave it up
 	wrong     mutants
+	probe     probing
+	fencing   Fencing
+	log       hclog.Logger
+
+	rights   *ProbeReport // as last probed; nil = not yet
+	probed   bool         // they suffice
+	sealTime time.Time    // of our seal: the same seal, made again, has the same bytes
 
 	phase      phase
 	hasFormat  bool              // FORMAT.json exists and is ours
@@ -50,6 +59,7 @@ type session struct {
 	lastSum    repository.Digest // of commit last's stored bytes
 	base       *known            // newest checkpoint commit of the line; nil = none
 	unresolved bool              // a create of commit last+1 had no answer
+	sent       *sentCommit       // what that create sent, where fencing is advisory
 	confirmed  bool              // after base was created our epoch was seen to be there and to be the highest
 	fence      *FencedError      // set once, final
 	listed     []uint64          // commit numbers, ascending, as last listed
@@ -207,7 +217,7 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 	if s.phase == unclaimed {
 		newest, err := s.look(ctx)
 		if err != nil {
-			return err
+			return s.lookRefused(ctx, err)
 		}
 		if newest == nil && s.was != nil { // the newest checkpoint commit is never retired
 			return &LostError{Target: s.target, Prefix: s.prefix, Was: *s.was}
@@ -218,6 +228,9 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 		s.base, s.confirmed, s.looked = newest, true, true
 		if s.holds(m) {
 			return nil // an earlier incarnation committed it: nothing to claim for
+		}
+		if err := s.qualify(ctx); err != nil {
+			return err
 		}
 	}
 	if err := s.reign(ctx); err != nil {

@@ -77,12 +77,14 @@ func (s *session) createFormat(ctx context.Context) error {
 	if s.hasFormat {
 		return nil
 	}
-	id, err := uuid.NewRandom()
-	if err != nil {
-		return fmt.Errorf("name the repository: %w", err)
+	if s.format.RepositoryID == uuid.Nil {
+		id, err := uuid.NewRandom()
+		if err != nil {
+			return fmt.Errorf("name the repository: %w", err)
+		}
+		s.format.RepositoryID, s.format.Created = id, s.now()
 	}
 	f := s.format
-	f.RepositoryID, f.Created = id, s.now()
 	body, err := repository.EncodeFormat(f)
 	if err != nil {
 		return err
@@ -139,8 +141,11 @@ func (s *session) head(ctx context.Context) error {
 
 // sealAt tries to create our seal at n; when n is taken it reads why and, behind a commit of an older reign, moves on.
 func (s *session) sealAt(ctx context.Context, n uint64) error {
+	if s.sealTime.IsZero() {
+		s.sealTime = s.now()
+	}
 	body, err := s.codec.encode(&repository.Commit{
-		Number: n, Kind: repository.KindSeal, Epoch: s.epoch, Writer: s.writer, Parent: s.lastSum, Created: s.now(), WrittenBy: s.writtenBy,
+		Number: n, Kind: repository.KindSeal, Epoch: s.epoch, Writer: s.writer, Parent: s.lastSum, Created: s.sealTime, WrittenBy: s.writtenBy,
 	})
 	if err != nil {
 		return err

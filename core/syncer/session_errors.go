@@ -60,9 +60,14 @@ type VanishedError struct {
 	Target, Prefix string
 	Epoch          uint64            // ours
 	By             *repository.Epoch // who has an epoch of that number there now; nil = nobody
+	Commit         uint64            // not 0: the epoch was not looked at, for this commit of ours is not there any more, or has another content
 }
 
 func (e *VanishedError) Error() string {
+	if e.Commit != 0 {
+		return fmt.Sprintf("target %q: commit %d below %q, which this host made and has reported, is gone or was overwritten: another writer is at work there, "+
+			"and fencing is only advisory: let one host alone write to it; the next push looks anew", e.Target, e.Commit, e.Prefix)
+	}
 	now := "or FORMAT.json beside it, is not there any more"
 	if e.By != nil {
 		now = fmt.Sprintf("is that of host %q (incarnation %s) since %s", e.By.Host, e.By.Writer.Incarnation, e.By.Started.UTC().Format(time.RFC3339))
@@ -101,11 +106,12 @@ func (e *OwnedError) Error() string {
 type RefusedError struct {
 	Target string
 	Reason string
-	Err    error
+	Remedy string
+	Err    error // what the store answered
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("target %q cannot be used: %s: %v", e.Target, e.Reason, e.Err)
+	return fmt.Sprintf("target %q cannot be used: %s: %s (%v)", e.Target, e.Reason, e.Remedy, e.Err)
 }
 
 // Unwrap gives the store's error.

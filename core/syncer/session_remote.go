@@ -15,6 +15,9 @@ type remote struct {
 	calls  *caller
 	store  sdk.Target
 	prefix string
+
+	advisory bool // conditional puts are not trusted: see createUnfenced
+	plain    bool // nor are they made, for the store does not know them or lies about them
 }
 
 // get reads a small object.
@@ -28,20 +31,32 @@ func (r remote) get(ctx context.Context, key string, limit int64) (data []byte, 
 
 // create stores an object that must not exist yet. Exists may be the echo of an own attempt whose answer was lost: the caller reads it back.
 func (r remote) create(ctx context.Context, key string, class sdk.Class, body sdk.Body) error {
-	err := r.calls.do(ctx, "create "+key, body.Size(), func(ctx context.Context) error {
-		_, err := r.store.Put(ctx, sdk.PutRequest{Key: key, Body: body, IfAbsent: true, Class: class})
-		return err
-	})
-	switch {
-	case err == nil:
+	err := r.createOnce(ctx, key, class, body)
+	if err == nil {
 		r.calls.note.stored(body.Size())
-	case errors.Is(err, sdk.Unsupported):
+	}
+	return err
+}
+
+func (r remote) createOnce(ctx context.Context, key string, class sdk.Class, body sdk.Body) error {
+	if r.advisory && class == sdk.ClassMeta {
+		return r.createUnfenced(ctx, key, body)
+	}
+	err := r.put(ctx, key, class, body) // the key of a pack holds epoch, number and content: whoever writes it writes the same
+	if errors.Is(err, sdk.Unsupported) {
 		return &RefusedError{
-			Target: r.calls.target, Err: err,
-			Reason: "it cannot create an object only if that is absent, so two writers could overwrite each other",
+			Target: r.calls.target, Err: err, Reason: "it cannot create an object only if that is absent, so two writers could overwrite each other",
+			Remedy: `use a store that can or, where one host alone ever writes there, set fencing = "advisory" in the sync block`,
 		}
 	}
 	return err
+}
+
+func (r remote) put(ctx context.Context, key string, class sdk.Class, body sdk.Body) error {
+	return r.calls.do(ctx, "create "+key, body.Size(), func(ctx context.Context) error {
+		_, err := r.store.Put(ctx, sdk.PutRequest{Key: key, Body: body, IfAbsent: !r.plain, Class: class})
+		return err
+	})
 }
 
 // numbers lists the numbers of the keys below a folder, ascending. Keys that are none of ours are passed over.

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,6 +32,9 @@ type Status struct {
 	Epoch     uint64    `json:"epoch,omitempty"`  // ours, once claimed
 	Head      uint64    `json:"head,omitempty"`   // newest commit number known, once listed
 
+	Fencing Fencing      `json:"fencing"`
+	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed, in this run or one before; nil = never
+
 	Committed  *CommitRef `json:"committed,omitempty"`
 	Success    uuid.UUID  `json:"success"`     // last id committed by a requested job; Nil = none
 	Periodic   uuid.UUID  `json:"periodic"`    // last id committed by a periodic job; Nil = none
@@ -56,6 +60,7 @@ func (w *Worker) Status() Status {
 	s := Status{
 		Target: w.cfg.Target, Prefix: w.cfg.Prefix,
 		Condition: w.condition, Reason: w.reason, Behind: w.behind, Epoch: w.epoch, Head: w.head, TakenBy: w.takenBy,
+		Fencing: cmp.Or(w.cfg.Fencing, FencingRequired), Rights: w.shown.Rights,
 		Committed: w.shown.Committed, Success: w.shown.Success, Periodic: w.shown.Periodic, PeriodicAt: w.shown.PeriodicAt,
 		Failure: w.shown.Failure, PeriodicFailure: w.shown.PeriodicFailure, FailedAt: w.shown.FailedAt, Failures: w.shown.Failures,
 		Trouble: w.trouble,

@@ -42,7 +42,13 @@ func (s directStore) Fetch(ctx context.Context, req sdk.GetRequest, f *os.File, 
 
 // readObject reads a small object whole. More than limit bytes, as the store declares them or as they come, are sdk.Corrupt.
 func readObject(ctx context.Context, s sdk.Target, key string, limit int64) ([]byte, error) {
-	got, err := s.Get(ctx, sdk.GetRequest{Key: key, Length: -1})
+	return readRange(ctx, s, sdk.GetRequest{Key: key, Length: -1}, limit)
+}
+
+// readRange is readObject for a part of one.
+func readRange(ctx context.Context, s sdk.Target, req sdk.GetRequest, limit int64) ([]byte, error) {
+	key := req.Key
+	got, err := s.Get(ctx, req)
 	if err != nil {
 		return nil, err
 	}

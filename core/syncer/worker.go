@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -30,6 +29,7 @@ type Config struct {
 	Local     *checkpoint.Store
 	Spool     *Spool
 	StateFile string   // checkpoint.Dir.SyncFile
+	Fencing   Fencing  // "" = FencingRequired
 	Slots     *Limiter // shared by all workers of one target; nil = a limiter of its own with DefaultConcurrency
 
 	RetryBudget time.Duration    // how long one call is repeated; 0 = RetryBudget
@@ -51,6 +51,7 @@ type Worker struct {
 	session *session
 	codec   commitCodec // of every session
 	wrong   mutants     // of every session
+	probe   probing     // of every session
 	state   *state      // as saved, or about to be
 
 	mu        sync.Mutex // guards what Status shows, below; never held over a call that can block
@@ -79,12 +80,15 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg = withDefaults(cfg)
+	t := tuning{slots: cfg.Slots, budget: cfg.RetryBudget, jitter: cfg.Jitter, log: cfg.Log}.withDefaults()
+	cfg.Slots, cfg.Log = t.slots, t.log
 	w := &Worker{
 		cfg: cfg, source: src, memory: m, packs: packs, turn: make(chan struct{}, 1), condition: Ready,
 		codec: commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit},
 	}
-	w.calls = &caller{target: cfg.Target, slots: cfg.Slots, budget: cfg.RetryBudget, now: cfg.Now, jitter: cfg.Jitter, log: cfg.Log}
+	w.calls = t.caller(cfg.Target, cfg.Now, nil) // each job brings its own tally
+	w.calls.log = cfg.Log
+	w.probe = w.tryRights
 	fresh := state{Target: cfg.Target, Prefix: cfg.Prefix, Pipeline: cfg.Pipeline, FirstSeen: cfg.Now().UTC()}
 	if w.state, w.trouble, err = recall(m, fresh); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
@@ -100,27 +104,11 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	return w, nil
 }
 
-func withDefaults(cfg Config) Config {
-	if cfg.Slots == nil {
-		cfg.Slots = NewLimiter(DefaultConcurrency)
-	}
-	if cfg.RetryBudget == 0 {
-		cfg.RetryBudget = RetryBudget
-	}
-	if cfg.Jitter == nil {
-		cfg.Jitter = rand.Float64
-	}
-	if cfg.Log == nil {
-		cfg.Log = hclog.NewNullLogger()
-	}
-	return cfg
-}
-
 func (w *Worker) newSession() *session {
 	return &session{
-		remote: remote{calls: w.calls, store: w.cfg.Store, prefix: w.cfg.Prefix},
+		remote: remote{calls: w.calls, store: w.cfg.Store, prefix: w.cfg.Prefix, advisory: w.cfg.Fencing == FencingAdvisory},
 		target: w.cfg.Target, writer: w.cfg.Writer, host: w.cfg.Host, writtenBy: w.cfg.WrittenBy, now: w.cfg.Now,
-		adopted: w.state.Adopted, codec: w.codec, wrong: w.wrong,
+		adopted: w.state.Adopted, codec: w.codec, wrong: w.wrong, probe: w.probe, fencing: w.cfg.Fencing, log: w.cfg.Log,
 		format: repository.Format{
 			PipelineID: w.cfg.Pipeline, PipelineName: w.cfg.PipelineName, WrittenBy: w.cfg.WrittenBy,
 		},
