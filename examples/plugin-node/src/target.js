@@ -16,9 +16,11 @@ const description = {
   schema: { attributes: [{ name: 'dir', type: 'string', required: true, doc: 'the directory that holds the objects, absolute; it must exist' }] },
 };
 
-// diagnose gives the faults of a configuration. The host has checked names and types against the schema; the last word is the plugin's.
+// diagnose gives the faults of a configuration. The host has checked names and types against the schema; the last word is the plugin's. No
+// fault repeats a value: it may be a secret in the wrong place.
 function diagnose(config) {
   const fault = (attribute, message) => detailOf(new TargetError('INVALID_CONFIG', message, { op: 'validate', attribute }));
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) return [fault('', 'the configuration is not a JSON object')];
   const errors = Object.keys(config).filter((name) => name !== 'dir').map((name) => fault(name, 'this plugin has no such attribute'));
   if (typeof config.dir !== 'string' || !isAbsolute(config.dir) || normalize(config.dir) === '/') {
     errors.push(fault('dir', 'want the absolute path of a directory that is not the root'));
