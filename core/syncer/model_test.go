@@ -113,6 +113,7 @@ type stage struct {
 	dec    *zstd.Decoder
 	codecs [][]*chunkCodec // of each host
 	codec  commitCodec
+	alone  bool // one host at a time, on a store that takes every create
 }
 
 func newStage(t *testing.T) *stage {
@@ -164,7 +165,11 @@ func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, 
 			reader: &reader{name: "R", done: make(chan struct{})},
 		}
 		w.faults, w.wipes, w.probes = w.rng.IntN(8), w.rng.IntN(16) == 0, w.rng.IntN(8) == 0
-		for i, name := range []string{"A", "B"} {
+		names := []string{"A", "B"}
+		if s.alone {
+			w.alone, w.lies, w.fencing, w.wipes, names = true, true, FencingAdvisory, false, names[:1]
+		}
+		for i, name := range names {
 			w.hosts = append(w.hosts, &host{name: name, index: i, spool: s.spool, codecs: s.codecs[i], wrong: wrong})
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -203,6 +208,11 @@ func (w *world) progress(codecs []*chunkCodec, spool *Spool, wrong mutants) {
 	}
 	if w.newestWriterCommits() {
 		return
+	}
+	if w.alone {
+		w.hosts[0].kill()
+		w.sweepAbandoned()
+		w.settle()
 	}
 	fresh := &host{name: "C", index: 2, spool: spool, codecs: codecs, wrong: wrong}
 	w.hosts = append(w.hosts, fresh)

@@ -35,6 +35,7 @@ type world struct {
 	changed bool // the store, since it was last checked
 	probes  bool // hosts find out by calls what the store allows; otherwise they know, and the story is about the rest of the protocol
 	fencing Fencing
+	alone   bool // there is one host at a time
 	lies    bool // the store takes every create, as if nobody had asked for a condition
 
 	mu      sync.Mutex
@@ -177,6 +178,9 @@ func (w *world) upheaval() bool {
 		}
 	case 3, 4:
 		if h := w.hosts[w.rng.IntN(len(w.hosts))]; !h.alive() && h.lives < maxLives {
+			if w.alone {
+				w.settle()
+			}
 			h.start(w)
 			return true
 		}

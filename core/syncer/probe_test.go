@@ -256,7 +256,9 @@ func TestAProbeTellsTheTruthOfEachRight(t *testing.T) {
 			}}
 		}, [5]RightState{RightUnknown, RightUnknown, RightUnknown, RightUnknown, RightUnknown}, "credentials not accepted"},
 		{"the store is full", func(*sdktest.Mem) odd {
-			return odd{put: func(context.Context, sdk.PutRequest) (sdk.PutResult, error) { return sdk.PutResult{}, code(sdk.NoSpace) }}
+			return odd{put: func(context.Context, sdk.PutRequest) (sdk.PutResult, error) {
+				return sdk.PutResult{}, code(sdk.NoSpace)
+			}}
 		}, [5]RightState{RightOK, RightUnknown, RightUnknown, RightUnknown, RightUnknown}, "no space left"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

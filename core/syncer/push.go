@@ -156,7 +156,7 @@ func (s *session) resolve(ctx context.Context, packs *packer) error {
 	switch {
 	case err != nil || landed:
 		return err
-	case s.sent != nil:
+	case s.sent != nil && !s.wrong.otherBytes:
 		return s.send(ctx, *s.sent, packs)
 	}
 	s.unresolved = false

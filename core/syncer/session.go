@@ -88,6 +88,8 @@ type mutants struct {
 	ownEpochUnseen    bool // look only for an epoch above ours
 	conflictIsSuccess bool // a taken number is taken for our own commit
 	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
+	otherBytes        bool // under advisory fencing, an unanswered number is aimed at with another commit
+	otherSeal         bool // likewise, with another seal
 }
 
 // look reads, and writes nothing: is this our repository, and which checkpoint commit is the newest? nil = none was ever made. While another

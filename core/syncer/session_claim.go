@@ -141,7 +141,7 @@ func (s *session) head(ctx context.Context) error {
 
 // sealAt tries to create our seal at n; when n is taken it reads why and, behind a commit of an older reign, moves on.
 func (s *session) sealAt(ctx context.Context, n uint64) error {
-	if s.sealTime.IsZero() {
+	if s.sealTime.IsZero() || s.wrong.otherSeal {
 		s.sealTime = s.now()
 	}
 	body, err := s.codec.encode(&repository.Commit{
