@@ -54,7 +54,7 @@ func (s *Store) play(f Fault, w http.ResponseWriter, r *http.Request, c call) {
 		s.speaker.failed(w, c, f.what, http.StatusOK)
 	case dropReply:
 		_, _ = s.do(r, c) // that is the reply
-		panic(http.ErrAbortHandler)
+		s.breakOff(w)
 	case delay:
 		s.wait(r, 200*time.Millisecond)
 		s.serve(w, r, c)
@@ -112,6 +112,17 @@ func (s *Store) playDelete(f Fault, w http.ResponseWriter, r *http.Request, c ca
 		faults[i] = f.what
 	}
 	s.speaker.deleted(w, c, keys, faults)
+}
+
+// breakOff closes the connection within the first line of a reply. After nothing at all of one net/http would repeat a GET by itself when
+// the connection was used before: it cannot tell that from a connection that was idle for too long.
+func (s *Store) breakOff(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 ") // a client that is gone gets none of it
+	conn.Close()
 }
 
 // flush sends what is buffered, so that the client has it before the connection ends.
