@@ -18,6 +18,7 @@ const (
 	exitNotFound    = 5 // what was named does not exist
 	exitNotNow      = 6 // it is not possible in the present state
 	exitExam        = 7 // the plugin does not pass
+	exitUnfit       = 8 // the target cannot be pushed to
 )
 
 // usageError is a command line that cannot be meant.
@@ -25,6 +26,9 @@ type usageError struct{ error }
 
 // examError is a plugin that does not pass.
 type examError struct{ error }
+
+// unfitError is a target that cannot be pushed to.
+type unfitError struct{ error }
 
 // unreachableError is a host that does not answer.
 type unreachableError struct{ error }
@@ -51,6 +55,8 @@ func exitCode(err error) int {
 		return exitNotFound
 	case is[examError](err):
 		return exitExam
+	case is[unfitError](err):
+		return exitUnfit
 	}
 	var answered *client.Error
 	if !errors.As(err, &answered) {

@@ -82,9 +82,13 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 		fmt.Fprintf(w, ", next push in %s", round(t.NextPush.Sub(now)))
 	}
 	fmt.Fprintln(w)
+	for _, warning := range t.Warnings {
+		fmt.Fprintf(w, "    WARNING: %s\n", warning)
+	}
 	if t.Reason != "" {
 		fmt.Fprintf(w, "    %s\n", t.Reason)
 	}
+	writeRights(w, t.Rights, now)
 	if t.Running != nil {
 		fmt.Fprintf(w, "    pushing %s: %d requests, %s so far\n", t.Running.UUID, t.Running.Requests, size(t.Running.Bytes))
 		if t.Running.Error != "" {
@@ -94,6 +98,28 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	if t.Failures > 0 && len(t.Jobs) > 0 {
 		fmt.Fprintf(w, "    %d periodic pushes failed in a row; the last: %s\n", t.Failures, t.Jobs[len(t.Jobs)-1].Error)
 	}
+}
+
+// writeRights tells what a probe has found: all of it, when something is missing.
+func writeRights(w io.Writer, r *client.RightsView, now time.Time) {
+	if r == nil {
+		return
+	}
+	var ok, told []string
+	for _, right := range []struct {
+		name string
+		seen client.RightView
+	}{{"read", r.Read}, {"write", r.Write}, {"list", r.List}, {"delete", r.Delete}, {"conditional", r.Conditional}} {
+		if right.seen.State == "ok" {
+			ok = append(ok, right.name)
+			continue
+		}
+		told = append(told, right.name+" "+right.seen.State)
+	}
+	if len(ok) > 0 {
+		told = append(told, strings.Join(ok, ", ")+" ok")
+	}
+	fmt.Fprintf(w, "    rights, tried %s ago: %s\n", ago(now, r.ProbedAt), strings.Join(told, "; "))
 }
 
 func behind(step, safe uint64) string {

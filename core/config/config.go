@@ -132,6 +132,7 @@ type Sync struct {
 	Prefix         string        // of every key of this pipeline on the target
 	PushInterval   time.Duration // 0 = only on request
 	PushOnShutdown bool
+	Fencing        string // required, advisory
 }
 
 // Start says which state a file-style backend starts from when there is no local one.

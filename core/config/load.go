@@ -30,9 +30,16 @@ type Options struct {
 	// Only, when not empty, names a pipeline: nothing is read but its storage and the targets that it syncs to. Its circuit is left out.
 	Only string
 
+	// OnlyTarget, when not empty, names a target: nothing is read but it, and of the pipelines that sync to it their storage. Circuits and the
+	// sync blocks for other targets are left out.
+	OnlyTarget string
+
 	// DataDir and Listen, when not empty, take the place of what the file says. A relative DataDir stands under the working directory.
 	DataDir, Listen string
 }
+
+// whole says that all of the file is read.
+func (o Options) whole() bool { return o.Only == "" && o.OnlyTarget == "" }
 
 // Load reads a configuration. The diagnostics are sorted by line; when any of them is an error the configuration must not be used, and
 // may be nil.

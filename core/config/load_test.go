@@ -161,7 +161,7 @@ func TestAWholeConfigurationComesOutTypedAndWithAbsolutePaths(t *testing.T) {
 		}
 	}
 	blocks, can := cfg.Pipelines[0].Backend.Sync()
-	want := Sync{Target: "offsite", Prefix: "p", PushInterval: 30 * time.Second, PushOnShutdown: true}
+	want := Sync{Target: "offsite", Prefix: "p", PushInterval: 30 * time.Second, PushOnShutdown: true, Fencing: "required"}
 	if !can || len(blocks) != 1 || blocks[0] != want {
 		t.Errorf("sync = %+v, %v", blocks, can)
 	}
@@ -216,6 +216,59 @@ func TestOverridesTakeThePlaceOfTheFile(t *testing.T) {
 	}
 	if want := filepath.Join(filepath.Dir(cfg.File), "other", "p"); cfg.Pipelines[0].Backend.Path != want || cfg.Host.Listen != "127.0.0.1:0" {
 		t.Errorf("path %s, listen %s", cfg.Pipelines[0].Backend.Path, cfg.Host.Listen)
+	}
+}
+
+func TestOneTargetIsReadWithoutTheRestOfTheFile(t *testing.T) {
+	load(t, `
+target "offsite" {
+  plugin = "store"
+  config { path = "/x" }
+}
+target "away" {
+  plugin = "gone"
+}
+pipeline "p" {
+  circuit "sql" {
+    schema = file("there is no such file.sql")
+    input "i" {
+      http {}
+      apply = env("NOT_SET")
+    }
+  }
+  storage "file" {
+    sync "away" {}
+    sync "offsite" {
+      prefix  = "x/p"
+      fencing = "advisory"
+    }
+  }
+}
+pipeline "q" {
+  circuit "sql" {
+    schema = file("nor this.sql")
+    input "i" {
+      http {}
+      apply = "SELECT 1"
+    }
+  }
+  storage "file" {
+    sync "away" {}
+  }
+}
+`)
+	opts := options(t)
+	opts.OnlyTarget = "offsite"
+	cfg, found := Load("cairn.hcl", opts)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	if len(cfg.Targets) != 1 || cfg.Targets[0].Name != "offsite" || len(cfg.Pipelines) != 1 {
+		t.Fatalf("got %+v and %+v", cfg.Targets, cfg.Pipelines)
+	}
+	blocks, _ := cfg.Pipelines[0].Backend.Sync()
+	if want := (Sync{Target: "offsite", Prefix: "x/p", Fencing: "advisory"}); len(blocks) != 1 || blocks[0] != want {
+		t.Errorf("sync %+v", blocks)
 	}
 }
 

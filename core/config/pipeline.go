@@ -11,7 +11,7 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 	var all []Pipeline
 	names, claims := map[string]hcl.Range{}, &claims{}
 	for _, b := range file.all("pipeline") {
-		if l.opts.Only != "" && b.Labels[0] != l.opts.Only {
+		if !l.reads(b) {
 			continue
 		}
 		s := file.load(b)
@@ -37,7 +37,7 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 // circuit is left out where only the pipeline's storage is wanted.
 func (s section) circuit(p *Pipeline) {
 	seen := len(s.found)
-	if circuit, ok := s.inner("circuit"); ok && s.opts.Only == "" {
+	if circuit, ok := s.inner("circuit"); ok && s.opts.whole() {
 		p.Circuit = circuit.sql()
 		p.place = diagnostic(Error, s.source, circuit.at, "", "")
 		p.sound = !s.found[seen:].HasErrors()
@@ -84,7 +84,7 @@ func (s section) input() Input {
 func (s section) backend(b *hcl.Block, p Pipeline, cfg *Config, claims *claims) Backend {
 	switch kind := BackendType(b.Labels[0]); kind {
 	case FileBackend:
-		s.refuseStraySync(b, "push_interval belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "push_on_shutdown", "prefix")
+		s.refuseStraySync(b, "push_interval belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "push_on_shutdown", "prefix", "fencing")
 		return s.load(b).fileBackend(p, cfg, claims)
 	case MemoryBackend:
 		s.refuseSync(b)
@@ -103,6 +103,9 @@ func (s section) fileBackend(p Pipeline, cfg *Config, claims *claims) Backend {
 	claims.path(s, p.Name, backend.Path, cfg.Host)
 	seen := map[string]hcl.Range{}
 	for _, b := range s.all("sync") {
+		if s.opts.OnlyTarget != "" && b.Labels[0] != s.opts.OnlyTarget {
+			continue
+		}
 		inner := s.load(b)
 		block, ok := inner.sync(p, cfg)
 		if first, twice := seen[inner.label]; twice {

@@ -168,6 +168,7 @@ func syncSpec() block {
 	return block{Type: "sync", Label: "target", Doc: "Push the newest checkpoint to a target. Only under `storage \"file\"`. One block a target.", Attributes: []attribute{
 		{Name: "push_interval", Kind: duration, Least: 100 * time.Millisecond, Doc: "Time from the end of one periodic push to the next, if there is a new checkpoint. Left out: pushes on request only."},
 		{Name: "push_on_shutdown", Kind: boolean, Default: "false", Doc: "Push the last checkpoint when the pipeline stops, within shutdown_timeout."},
+		{Name: "fencing", Kind: text, Default: "required", Enum: []string{"required", "advisory"}, Doc: "What keeps two writers apart: `required` is the store's create-if-absent, which is tried out before the first push, and a store without it is refused; `advisory` pushes to such a store all the same, safe only while one host alone writes there, and every status says so."},
 		{Name: "prefix", Kind: text, Doc: "Start of every key on the target: segments of [a-z0-9._-] joined by `/`, at most 200 bytes, none inside another on one target. Left out: the pipeline's name."},
 	}}
 }

@@ -28,6 +28,7 @@ func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
 		Prefix:         s.text("prefix"),
 		PushInterval:   s.duration("push_interval"),
 		PushOnShutdown: s.boolean("push_on_shutdown"),
+		Fencing:        s.text("fencing"),
 	}
 	if !s.has("prefix") {
 		block.Prefix = p.Name
@@ -63,7 +64,7 @@ func listTargets(targets []Target) string {
 func (s section) refuseSync(b *hcl.Block) {
 	remedy := fmt.Sprintf(`Only file storage is pushed: use storage "file", or remove this from storage %q.`, b.Labels[0])
 	content, rest, _ := b.Body.PartialContent(&hcl.BodySchema{ // what it cannot take apart is reported by the second look
-		Attributes: []hcl.AttributeSchema{{Name: "push_interval"}, {Name: "push_on_shutdown"}, {Name: "start_from_checkpoint"}, {Name: "fail_if_no_checkpoint"}},
+		Attributes: []hcl.AttributeSchema{{Name: "push_interval"}, {Name: "push_on_shutdown"}, {Name: "fencing"}, {Name: "start_from_checkpoint"}, {Name: "fail_if_no_checkpoint"}},
 		Blocks:     []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}},
 	})
 	for _, inner := range content.Blocks {

@@ -14,7 +14,7 @@ import (
 func (l *loader) plugins(file section, host Host) map[string]Plugin {
 	all, names := map[string]Plugin{}, map[string]hcl.Range{}
 	for _, b := range file.all("plugin") {
-		if l.opts.Only != "" && !l.serves(file, b.Labels[0]) {
+		if !l.opts.whole() && !l.serves(file, b.Labels[0]) {
 			continue
 		}
 		s := file.load(b)
@@ -70,9 +70,12 @@ func (s section) environment() map[string]string {
 	return env
 }
 
-// wanted tells which targets are to be read: all, or with Only those that the pipeline names in its sync blocks.
+// wanted tells which targets are to be read: all, the one that is asked for, or with Only those that the pipeline names in its sync blocks.
 func (l *loader) wanted(file section) func(target string) bool {
-	if l.opts.Only == "" {
+	switch {
+	case l.opts.OnlyTarget != "":
+		return func(target string) bool { return target == l.opts.OnlyTarget }
+	case l.opts.Only == "":
 		return func(string) bool { return true }
 	}
 	names := map[string]bool{}
@@ -84,6 +87,24 @@ func (l *loader) wanted(file section) func(target string) bool {
 		}
 	}
 	return func(target string) bool { return names[target] }
+}
+
+// reads tells whether a pipeline's block is to be read: all are, the one that is asked for, or with OnlyTarget those that sync to it.
+func (l *loader) reads(pipeline *hcl.Block) bool {
+	switch {
+	case l.opts.Only != "":
+		return pipeline.Labels[0] == l.opts.Only
+	case l.opts.OnlyTarget == "":
+		return true
+	}
+	for _, storage := range inner(pipeline, "storage", "type") {
+		for _, sync := range inner(storage, "sync", "target") {
+			if sync.Labels[0] == l.opts.OnlyTarget {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // inner are the blocks of one type in a block's body, which is checked elsewhere.

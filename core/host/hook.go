@@ -18,10 +18,14 @@ func (h *Host) hook(point string) {
 
 // store is a target's store; with a hook, one that names what is about to be written and what has been.
 func (h *Host) store(t *target) syncer.Store {
-	if h.opts.Hook == nil {
-		return t.plugin
+	var store syncer.Store = t.plugin
+	if h.opts.around != nil {
+		store = h.opts.around(store)
 	}
-	return hookedStore{t.plugin, h.opts.Hook}
+	if h.opts.Hook == nil {
+		return store
+	}
+	return hookedStore{store, h.opts.Hook}
 }
 
 type hookedStore struct {
@@ -30,7 +34,7 @@ type hookedStore struct {
 	hook func(point string)
 }
 
-// Put names the kind of object before and after: push.pack, push.commit, push.epoch, push.format.
+// Put names the kind of object before and after: push.pack, push.commit, push.epoch, push.format, push.probe.
 func (s hookedStore) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
 	kind := "push." + kindOf(req.Key)
 	s.hook(kind + ".begin")
@@ -41,12 +45,12 @@ func (s hookedStore) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult
 	return result, err
 }
 
-// kindOf is the folder of a repository's object: commit, epoch, pack; or the name of one without a folder.
+// kindOf is the folder of a repository's object: commit, epoch, pack, probe; or the name of one without a folder.
 func kindOf(key string) string {
 	segments := strings.Split(path.Dir(key), "/")
 	for _, s := range segments {
 		switch s {
-		case "commit", "epoch", "pack":
+		case "commit", "epoch", "pack", "probe":
 			return s
 		}
 	}

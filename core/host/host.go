@@ -36,6 +36,8 @@ type Options struct {
 
 	// Hook is called at named points of durable changes, so that tests can crash there. Nil in production.
 	Hook func(point string)
+
+	around func(syncer.Store) syncer.Store // puts the faults of a test around every target's store
 }
 
 // ErrRun is what a second Run of one Host returns.

@@ -151,6 +151,12 @@ func (p *pipeline) running(ctx context.Context, r *run, loop *circuit.Loop) erro
 	}
 	r.loop, p.state = loop, stateRunning
 	p.log.Info("pipeline running", "incarnation", r.id, "from", r.from)
+	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
+	for _, block := range blocks {
+		for _, warning := range syncer.Warnings(syncer.Fencing(block.Fencing), nil) {
+			p.log.Warn(warning, "target", block.Target)
+		}
+	}
 	return nil
 }
 

@@ -194,7 +194,8 @@ func (p *pipeline) workerConfig(block config.Sync, record checkpoint.Pipeline, i
 		Target: block.Target, Prefix: block.Prefix, Store: p.host.store(t),
 		Pipeline: record.ID, PipelineName: p.cfg.Name, Writer: repository.Writer{ID: record.Writer, Incarnation: incarnation},
 		Host: p.host.hostname, WrittenBy: p.host.opts.Version,
-		Local: p.dir.Checkpoints(), Spool: p.host.spool, StateFile: p.dir.SyncFile(block.Target), Slots: t.slots,
+		Local: p.dir.Checkpoints(), Spool: p.host.spool, StateFile: p.dir.SyncFile(block.Target),
+		Fencing: syncer.Fencing(block.Fencing), Slots: t.slots,
 		Now: p.host.opts.Now, Log: p.log.Named("syncer"),
 	}
 }

@@ -36,7 +36,8 @@ func (p *pipeline) SyncStatus() client.SyncStatus {
 
 func targetSync(s syncer.Status) client.TargetSync {
 	view := client.TargetSync{
-		Target: s.Target, State: string(s.Condition), Success: known(s.Success), Periodic: known(s.Periodic),
+		Target: s.Target, State: string(s.Condition), Fencing: string(s.Fencing), Warnings: syncer.Warnings(s.Fencing, s.Rights), Rights: rightsView(s.Rights),
+		Success: known(s.Success), Periodic: known(s.Periodic),
 		Failure: failureView(s.Failure), PeriodicFailure: failureView(s.PeriodicFailure), Queued: []uuid.UUID{},
 	}
 	if s.Running != nil {

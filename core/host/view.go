@@ -108,7 +108,7 @@ func (h *Host) storageView(cfg config.Pipeline) client.StorageView {
 		t := h.targets[block.Target]
 		view.Sync = append(view.Sync, client.SyncView{
 			Target: block.Target, Plugin: t.cfg.Plugin.Name, Prefix: block.Prefix, PushInterval: written(block.PushInterval),
-			PushOnShutdown: block.PushOnShutdown, Config: t.cfg.Body.Redacted(),
+			PushOnShutdown: block.PushOnShutdown, Fencing: block.Fencing, Config: t.cfg.Body.Redacted(),
 		})
 	}
 	return view
@@ -116,7 +116,11 @@ func (h *Host) storageView(cfg config.Pipeline) client.StorageView {
 
 func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 	t := h.targets[block.Target]
-	view := client.TargetView{Target: block.Target, State: string(syncer.Ready), Jobs: []client.JobView{}, Plugin: pluginView(t.plugin.Status())}
+	fencing := syncer.Fencing(block.Fencing)
+	view := client.TargetView{
+		Target: block.Target, State: string(syncer.Ready), Fencing: block.Fencing, Warnings: syncer.Warnings(fencing, nil), Jobs: []client.JobView{},
+		Plugin: pluginView(t.plugin.Status()),
+	}
 	if i < len(l.workers) {
 		l.describeTarget(&view, l.workers[i])
 	}
@@ -130,6 +134,7 @@ func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 
 func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 	view.State, view.Reason, view.Failures, view.Trouble = string(s.Condition), s.Reason, s.Failures, s.Trouble
+	view.Warnings, view.Rights = syncer.Warnings(s.Fencing, s.Rights), rightsView(s.Rights)
 	if s.Committed != nil {
 		view.Committed = point(s.Committed.Checkpoint, s.Committed.Step, s.Committed.At)
 		if l.loop != nil || l.rest.known { // else the step of the live state is not known

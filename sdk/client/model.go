@@ -55,6 +55,7 @@ type SyncView struct {
 	Prefix         string         `json:"prefix"`
 	PushInterval   string         `json:"push_interval,omitempty" doc:"Left out: pushes on request only." example:"30s"`
 	PushOnShutdown bool           `json:"push_on_shutdown"`
+	Fencing        string         `json:"fencing" enum:"required,advisory"`
 	Config         map[string]any `json:"config" doc:"The target's configuration; secrets as dots."`
 }
 
@@ -69,6 +70,9 @@ type TargetView struct {
 	Target    string      `json:"target"`
 	State     string      `json:"state" enum:"ready,pushing,held,fenced,refused" doc:"held: the repository's history is not ours. fenced: another writer took over. refused: it cannot be used as it is."`
 	Reason    string      `json:"reason,omitempty" doc:"Why it is not ready, and the way on."`
+	Fencing   string      `json:"fencing" enum:"required,advisory" doc:"advisory: two writers cannot be told apart on this target."`
+	Warnings  []string    `json:"warnings" doc:"What is unsafe or does not work there though pushes go on; empty when nothing is."`
+	Rights    *RightsView `json:"rights" doc:"What the store was last seen to allow; null before the first probe."`
 	Committed *Point      `json:"committed" doc:"Newest checkpoint committed there by this pipeline; null when there is none."`
 	Behind    *uint64     `json:"behind_steps" doc:"Steps of the live state that a loss of this machine would take, if only this target were left; null when nothing is committed."`
 	NextPush  *time.Time  `json:"next_push" doc:"When the next periodic push falls due; null when none is scheduled."`
@@ -77,6 +81,28 @@ type TargetView struct {
 	Jobs      []JobView   `json:"jobs" doc:"The last push jobs that ended, newest last."`
 	Failures  int         `json:"failures" doc:"Periodic jobs that failed in a row."`
 	Trouble   string      `json:"trouble,omitempty" doc:"What went wrong with this host's own records of the target."`
+}
+
+// RightsView is what a probe has seen of a store: it really created, read, listed and deleted objects below the prefix.
+type RightsView struct {
+	ProbedAt    time.Time `json:"probed_at"`
+	Read        RightView `json:"read" doc:"An object whole and a range of it; an absent one is told to be absent."`
+	Write       RightView `json:"write" doc:"An object is created."`
+	List        RightView `json:"list" doc:"What was just written is listed, in order."`
+	Delete      RightView `json:"delete" doc:"An object is removed, and then absent."`
+	Conditional RightView `json:"conditional" doc:"A second create of one key is refused and changes nothing."`
+	ClockAhead  string    `json:"clock_ahead,omitempty" doc:"How far the store's clock is ahead of this host's; negative: behind. Left out: the store tells no time." example:"1.2s"`
+	ClockWithin string    `json:"clock_within,omitempty" doc:"How exact that is." example:"1.1s"`
+}
+
+// RightView is one right.
+type RightView struct {
+	State    string `json:"state" enum:"ok,denied,failed,unknown" doc:"denied: the store refuses who asks. failed: it answers, and not as the contract says. unknown: no answer that tells, or not tried."`
+	Code     string `json:"code,omitempty" doc:"Class of the error." example:"PermissionDenied"`
+	Error    string `json:"error,omitempty"`
+	Provider string `json:"provider,omitempty" doc:"The store's own code and request id."`
+	Hint     string `json:"hint,omitempty" doc:"What can be done about it."`
+	Took     string `json:"took" example:"120ms"`
 }
 
 // PluginView is the process behind a target.
@@ -165,6 +191,9 @@ type SyncFailure struct {
 type TargetSync struct {
 	Target          string       `json:"target"`
 	State           string       `json:"state" enum:"ready,pushing,held,fenced,refused"`
+	Fencing         string       `json:"fencing" enum:"required,advisory" doc:"advisory: two writers cannot be told apart on this target."`
+	Warnings        []string     `json:"warnings" doc:"What is unsafe or does not work there though pushes go on; empty when nothing is."`
+	Rights          *RightsView  `json:"rights" doc:"What the store was last seen to allow; null before the first probe."`
 	Success         *uuid.UUID   `json:"success"`
 	Failure         *SyncFailure `json:"failure"`
 	Periodic        *uuid.UUID   `json:"periodic"`
@@ -200,7 +229,7 @@ type Ingested struct {
 	Rejected     int    `json:"rejected"`
 	FirstRefusal string `json:"first_refusal,omitempty" doc:"Why the first of the rejected records was refused; all are rows of cairn_errors."`
 	Duplicate    bool   `json:"duplicate" doc:"The source's position was already at or above seq: nothing was applied."`
-	Waited    string `json:"waited,omitempty" enum:"checkpoint,commit" doc:"What the answer waited for and got."`
+	Waited       string `json:"waited,omitempty" enum:"checkpoint,commit" doc:"What the answer waited for and got."`
 }
 
 // Position answers GET …/ingress/{input}.
