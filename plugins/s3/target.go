@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// store is what blobtarget's hooks are for S3.
+type store struct {
+	client *s3.Client
+	cfg    Config
+	table  errorTable
+}
+
+// put is one PutObject whose body is read once. The declared SHA-256 goes out in the signature and as the object's checksum, so
+// that the store refuses another content; and as not every store looks, the body's reader does so too, and withholds its end.
+func (s *store) put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+	if err := checkEmpty(req.Body); err != nil {
+		return sdk.PutResult{}, err
+	}
+	out, err := s.client.PutObject(ctx, s.putInput(req), s3.WithAPIOptions(signedAs(req.Body.SHA256())))
+	switch {
+	case err == nil:
+		return putResult(req, out)
+	case req.IfAbsent && apiCode(err) == "ConditionalRequestConflict":
+		return sdk.PutResult{}, s.conflict(ctx, req.Key, err)
+	}
+	return sdk.PutResult{}, err
+}
+
+func (s *store) putInput(req sdk.PutRequest) *s3.PutObjectInput {
+	sum := req.Body.SHA256()
+	in := &s3.PutObjectInput{
+		Bucket:               aws.String(s.cfg.Bucket),
+		Key:                  aws.String(req.Key),
+		Body:                 req.Body.Reader(),
+		ContentLength:        aws.Int64(req.Body.Size()),
+		ContentType:          aws.String("application/octet-stream"),
+		ChecksumSHA256:       aws.String(base64.StdEncoding.EncodeToString(sum[:])),
+		ServerSideEncryption: types.ServerSideEncryption(s.cfg.SSE),
+	}
+	if req.IfAbsent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	if s.cfg.SSEKMSKeyID != "" {
+		in.SSEKMSKeyId = aws.String(s.cfg.SSEKMSKeyID)
+	}
+	if req.Class == sdk.ClassBulk {
+		in.StorageClass = types.StorageClass(s.cfg.StorageClass)
+	}
+	return in
+}
+
+// checkEmpty reads the body of nothing, which the client would not.
+func checkEmpty(body sdk.Body) error {
+	if body.Size() > 0 {
+		return nil
+	}
+	if _, err := body.Reader().Read(nil); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// signedAs has the request signed with the known digest of its body, on http and on https. On the caller's ctx the value would be dropped
+// silently: the client clears such values at the start of its stack.
+func signedAs(sum [32]byte) func(*middleware.Stack) error {
+	return func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CairnPayloadHash",
+			func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				return next.HandleInitialize(v4.SetPayloadHash(ctx, hex.EncodeToString(sum[:])), in)
+			}), middleware.Before)
+	}
+}
+
+func putResult(req sdk.PutRequest, out *s3.PutObjectOutput) (sdk.PutResult, error) {
+	res := sdk.PutResult{Version: aws.ToString(out.ETag)}
+	if out.ChecksumSHA256 == nil {
+		return res, nil
+	}
+	sum, err := base64.StdEncoding.DecodeString(*out.ChecksumSHA256)
+	if err != nil || len(sum) != len(res.SHA256) || [32]byte(sum) != req.Body.SHA256() {
+		return sdk.PutResult{}, &sdk.Error{Code: sdk.Corrupt, Err: fmt.Errorf("the store attests the SHA-256 %q to an object of another", *out.ChecksumSHA256)}
+	}
+	copy(res.SHA256[:], sum)
+	return res, nil
+}
+
+// conflict looks what came of a create that raced with another request for the key. The store's 409 alone does not say that there is an
+// object: a delete may have won. A create is told that the key exists only when it does.
+func (s *store) conflict(ctx context.Context, key string, raced error) error {
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(s.cfg.Bucket), Key: aws.String(key), Range: aws.String("bytes=0-0")})
+	switch {
+	case err == nil:
+		out.Body.Close()
+		return &sdk.Error{Code: sdk.Exists, Err: raced}
+	case apiCode(err) == "InvalidRange":
+		return &sdk.Error{Code: sdk.Exists, Err: raced} // of no bytes
+	case apiCode(err) == "NoSuchKey":
+		return raced
+	}
+	return fmt.Errorf("look what came of the race: %w", err)
+}
+
+func apiCode(err error) string {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return ""
+	}
+	return api.ErrorCode()
+}
+
+// startAfter begins a listing where the host wants it. It is sent with the first page: the token of each later one knows.
+func startAfter(req sdk.ListRequest) func(as func(any) bool) error {
+	if req.StartAfter == "" {
+		return nil
+	}
+	return func(as func(any) bool) error {
+		var in *s3.ListObjectsV2Input
+		if !as(&in) {
+			return errors.New("gocloud lists in another way than ListObjectsV2")
+		}
+		if in.ContinuationToken == nil {
+			in.StartAfter = aws.String(req.StartAfter)
+		}
+		return nil
+	}
+}
