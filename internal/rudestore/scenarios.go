@@ -20,7 +20,8 @@ type Scenario struct {
 	Chain    bool // the server's credentials are not in Server: the target finds some itself, and may refresh them
 	Stored   bool // of a Put, a Delete: it took place all the same
 	Expect
-	Except map[Dialect]Expect // where a vendor has other words
+	patience time.Duration      // 0 = the package's
+	Except   map[Dialect]Expect // where a vendor has other words
 }
 
 // Expect is what a target must make of it.
