@@ -11,8 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"gocloud.dev/blob/azureblob"
 
@@ -40,8 +40,11 @@ func open(ctx context.Context, cfg Config) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := newTransport()
-	client, err := newClient(loc, base, defaultChain)
+	return assemble(ctx, loc, cfg.AccessTier, newTransport(), defaultChain)
+}
+
+func assemble(ctx context.Context, loc location, tier string, base *http.Transport, tokens chain) (*target, error) {
+	client, err := newClient(loc, base, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,7 @@ func open(ctx context.Context, cfg Config) (*target, error) {
 		return nil, err
 	}
 	answers := table{loc: loc}
-	put := putter{container: client, answers: answers, tier: cfg.AccessTier}
+	put := putter{container: client, answers: answers, tier: tier}
 	return &target{
 		base: base,
 		Target: blobtarget.New(bucket, blobtarget.Hooks{

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cairnsync/cairn/internal/rudestore"
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// TestTheTargetAmongRudeGCSStores runs the exam on a good store and every scenario of package rudestore.
+func TestTheTargetAmongRudeGCSStores(t *testing.T) {
+	rudestore.Run(t, rudestore.GCS, func(t *testing.T, server rudestore.Server) sdk.Target {
+		target, err := open(t.Context(), Config{Bucket: server.Bucket, Endpoint: server.Endpoint}, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := target.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return target
+	})
+}
