@@ -28,6 +28,9 @@ type faultyConfig struct {
 	Path    string `cairn:"path,required" doc:"the folder that holds the objects"`
 	Percent int64  `cairn:"percent" default:"0" doc:"of a hundred calls so many fail: half of them are never made, of the others only the reply is lost"`
 	Seed    int64  `cairn:"seed" default:"1" doc:"the draw of the faults"`
+	Lies    bool   `cairn:"lies" default:"false" doc:"take every create, as if nobody had asked for a condition"`
+	Locked  bool   `cairn:"locked" default:"false" doc:"deny every delete"`
+	Down    bool   `cairn:"down" default:"false" doc:"answer that the credentials are not accepted"`
 	Calls   string `cairn:"calls" default:"" doc:"file that gets a line for each call and one for each fault"`
 }
 
@@ -48,13 +51,18 @@ func openFaulty(cfg faultyConfig) (sdk.Target, error) {
 		}
 		calls = f
 	}
-	d := &dice{percent: cfg.Percent, calls: calls, rand: mathrand.New(mathrand.NewPCG(uint64(cfg.Seed), uint64(os.Getpid())))}
-	return &sdktest.Faulty{Target: folder(cfg.Path), Before: d.before, After: d.after, Body: d.body}, nil
+	var store sdk.Target = folder(cfg.Path)
+	if cfg.Lies {
+		store = unconditional{store}
+	}
+	d := &dice{locked: cfg.Locked, down: cfg.Down, percent: cfg.Percent, calls: calls, rand: mathrand.New(mathrand.NewPCG(uint64(cfg.Seed), uint64(os.Getpid())))}
+	return &sdktest.Faulty{Target: store, Before: d.before, After: d.after, Body: d.body}, nil
 }
 
 // dice draws the faults.
 type dice struct {
-	percent int64
+	percent      int64
+	locked, down bool
 
 	mu    sync.Mutex
 	calls io.Writer
@@ -77,6 +85,12 @@ func (d *dice) before(_ context.Context, call sdktest.Call) error {
 	d.mu.Lock()
 	fmt.Fprintln(d.calls, "call:", call.Op, call.Key)
 	d.mu.Unlock()
+	switch {
+	case d.down:
+		return &sdk.Error{Code: sdk.Unauthenticated, Op: call.Op, Key: call.Key, Provider: "InvalidKey", Hint: "renew the key"}
+	case d.locked && call.Op == "delete":
+		return &sdk.Error{Code: sdk.PermissionDenied, Op: call.Op, Key: call.Key, Provider: "AccessDenied", Hint: "grant it"}
+	}
 	if d.fault(d.percent/2, call) {
 		return &sdk.Error{Code: sdk.Unavailable, Op: call.Op, Key: call.Key, Err: errors.New("planted: the call is not made")}
 	}
@@ -102,6 +116,15 @@ func (d *dice) body(call sdktest.Call, body io.ReadCloser) io.ReadCloser {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(io.LimitReader(body, 10), iotest.ErrReader(lost)), body}
+}
+
+// unconditional takes every create.
+type unconditional struct{ sdk.Target }
+
+// Put replaces what is there.
+func (u unconditional) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+	req.IfAbsent = false
+	return u.Target.Put(ctx, req)
 }
 
 // folder is a store of objects as files: enough to be shared by processes and looked into from outside.

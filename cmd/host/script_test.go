@@ -32,6 +32,11 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			faulty, err := exec.LookPath(faultyPlugin)
+			if err != nil {
+				return err
+			}
+			env.Setenv("FAULTY", faulty)
 			env.Setenv("PLUGINS", plugins)
 			env.Setenv("CAIRN_ADDRESS", address)
 			examples, err := filepath.Abs("../../examples")

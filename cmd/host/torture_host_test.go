@@ -23,7 +23,7 @@ func pointsOfALife() []string {
 		"start.opened",
 		"publish.files-synced", "publish.manifest-written", "publish.manifest-synced", "publish.renamed", "publish.synced",
 		"collect.marked", "collect.renamed", "collect.synced", "collect.removed",
-		"push.epoch.begin", "push.epoch.done", "push.pack.begin", "push.pack.done", "push.commit.begin", "push.commit.done",
+		"push.probe.begin", "push.probe.done", "push.epoch.begin", "push.epoch.done", "push.pack.begin", "push.pack.done", "push.commit.begin", "push.commit.done",
 	}
 }
 
@@ -201,7 +201,7 @@ func TestTortureKillTheHostAtTheFirstPush(t *testing.T) {
 	plugins := buildPlugins(t)
 	s := settings{file: 1000, http: 1000}
 	want := undisturbed(t, plugins, s)
-	points := []string{"push.format.begin", "push.format.done", "push.epoch.begin", "push.epoch.done"}
+	points := []string{"push.probe.begin", "push.probe.done", "push.format.begin", "push.format.done", "push.epoch.begin", "push.epoch.done"}
 	for round := range hitsPerPoint {
 		t.Run(strconv.Itoa(round+1), func(t *testing.T) {
 			w := newWorld(t, plugins, s)

@@ -182,6 +182,12 @@ func (w *world) start(c conf, change ...func(*Options)) *liveHost {
 
 func (w *world) run(cfg *config.Config, change ...func(*Options)) *liveHost {
 	w.t.Helper()
+	return w.runChanged(cfg, func(*Host) {}, change...)
+}
+
+// runChanged changes something inside of the host before it runs.
+func (w *world) runChanged(cfg *config.Config, inside func(*Host), change ...func(*Options)) *liveHost {
+	w.t.Helper()
 	r := &liveHost{t: w.t, log: &logBook{}, done: make(chan error, 1)}
 	listening := make(chan net.Addr, 1)
 	opts := Options{
@@ -194,6 +200,7 @@ func (w *world) run(cfg *config.Config, change ...func(*Options)) *liveHost {
 	h, err := New(cfg, opts)
 	must(w.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
+	inside(h)
 	r.host, r.end = h, cancel
 	go func() { r.done <- h.Run(ctx) }()
 	w.t.Cleanup(func() {
