@@ -65,7 +65,7 @@ type VanishedError struct {
 
 func (e *VanishedError) Error() string {
 	if e.Commit != 0 {
-		return fmt.Sprintf("target %q: commit %d below %q, which this host made and has reported, is gone or was overwritten: another writer is at work there, "+
+		return fmt.Sprintf("target %q: commit %d below %q, which this host made or continued, is gone or was overwritten: another writer is at work there, "+
 			"and fencing is only advisory: let one host alone write to it; the next push looks anew", e.Target, e.Commit, e.Prefix)
 	}
 	now := "or FORMAT.json beside it, is not there any more"
