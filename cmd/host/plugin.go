@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cairnsync/cairn/core/host"
-	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
 func (p *program) pluginCommand() *cobra.Command {
@@ -92,78 +89,4 @@ func (p *program) pluginHashCommand() *cobra.Command {
 			return p.show(map[string]string{"file": file, "checksum": sum}, func(w io.Writer) { fmt.Fprintln(w, sum) })
 		},
 	}
-}
-
-func (p *program) pluginCheckCommand() *cobra.Command {
-	var target string
-	cmd := &cobra.Command{
-		Use: "check FILE|NAME --config CONFIG --target NAME", Args: cobra.ExactArgs(1),
-		Short: "Examine a plugin: every sentence of the contract, against a target that the configuration names",
-		Long: `Start the plugin as a host would, with the config block of a target, and put it through the exam. The exam writes, reads and deletes
-objects below a prefix of its own; give it a store that holds nothing of value. Exit code 7 means that it did not pass.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.examine(cmd.Context(), pluginFile(cmd, args[0]), target)
-		},
-	}
-	p.configFlags(cmd)
-	cmd.Flags().StringVar(&target, "target", "", "target whose config block the plugin gets (default: the only one)")
-	return cmd
-}
-
-// verdict is the exam's result.
-type verdict struct {
-	Plugin string       `json:"plugin"`
-	SHA256 string       `json:"sha256"`
-	Passed bool         `json:"passed"`
-	Cases  []caseResult `json:"cases"`
-}
-
-type caseResult struct {
-	Name    string `json:"name"`
-	Level   string `json:"level"`
-	Error   string `json:"error,omitempty"`
-	Skipped string `json:"skipped,omitempty"`
-}
-
-func (p *program) examine(ctx context.Context, file, target string) error {
-	if p.config == "" {
-		return usageError{errors.New("name the configuration file: --config FILE")}
-	}
-	exam, err := host.OpenExam(ctx, file, p.config, target, host.LoadOptions{Getenv: os.LookupEnv, Now: time.Now}) //nolint:forbidigo // main hands the clock down
-	if err != nil {
-		return offlineError(err)
-	}
-	defer exam.Close(ctx)
-	result := verdict{Plugin: exam.About.Name + " " + exam.About.Version, SHA256: exam.SHA256, Passed: true}
-	for _, r := range sdktest.RunCases(ctx, &sdktest.Env{Target: exam.Target, Reopen: exam.Reopen, Spool: exam.Spool}) {
-		one := caseResult{Name: r.Case.Name, Level: r.Case.Level.String(), Skipped: r.Skipped}
-		if r.Err != nil {
-			one.Error, result.Passed = r.Err.Error(), false
-		}
-		result.Cases = append(result.Cases, one)
-	}
-	if err := p.show(result, result.write); err != nil {
-		return err
-	}
-	if !result.Passed {
-		return examError{fmt.Errorf("%s does not pass", file)}
-	}
-	return nil
-}
-
-func (v verdict) write(w io.Writer) {
-	passed, skipped := 0, 0
-	for _, c := range v.Cases {
-		switch {
-		case c.Error != "":
-			fmt.Fprintf(w, "FAIL  [%s] %s\n      %s\n", c.Level, c.Name, c.Error)
-		case c.Skipped != "":
-			skipped++
-			fmt.Fprintf(w, "skip  [%s] %s\n      %s\n", c.Level, c.Name, c.Skipped)
-		default:
-			passed++
-			fmt.Fprintf(w, "ok    [%s] %s\n", c.Level, c.Name)
-		}
-	}
-	fmt.Fprintf(w, "%s (%s): %d of %d cases passed, %d skipped\n", v.Plugin, v.SHA256, passed, len(v.Cases), skipped)
 }

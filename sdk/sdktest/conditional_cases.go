@@ -15,6 +15,9 @@ func conditionalCases() []Case {
 		{"Put with IfAbsent of an existing key fails with Exists and changes nothing", Conditional, createExisting},
 		{"of any number of concurrent Puts with IfAbsent exactly one succeeds, and its object is what is stored", Conditional, createRace},
 		{"the same holds between two instances of a target", Conditional, createRaceOfTwo},
+		{"the same holds for objects that do not travel inside a call", Conditional, createRaceLarge},
+		{"a key that another instance has created is taken", Conditional, createTakenByOther},
+		{"an object that was created can be replaced without IfAbsent", Conditional, createThenReplace},
 		{"a key that was deleted can be created again", Conditional, createAgain},
 		{"a failed Put with IfAbsent does not take the key", Conditional, createAfterFailure},
 	}
@@ -64,12 +67,9 @@ func createRace(ctx context.Context, e *Env) error {
 }
 
 func createRaceOfTwo(ctx context.Context, e *Env) error {
-	if e.Reopen == nil {
-		return skipped("there is no second instance of this target")
-	}
-	second, err := e.Reopen(ctx)
+	second, err := e.second(ctx)
 	if err != nil {
-		return fmt.Errorf("open the store again: %w", err)
+		return err
 	}
 	return e.race(ctx, e.Target, second)
 }
@@ -78,30 +78,80 @@ func createRaceOfTwo(ctx context.Context, e *Env) error {
 func (e *Env) race(ctx context.Context, one, two sdk.Target) error {
 	const rounds, writers = 20, 16
 	for round := range rounds {
-		name := fmt.Sprintf("raced-%d", round)
-		var winners atomic.Int64
-		var won atomic.Pointer[[]byte]
-		err := together(writers, func(worker int) error {
-			mine := bytes.Repeat([]byte{byte(worker)}, 1000+worker)
-			err := e.create(ctx, []sdk.Target{one, two}[worker%2], name, mine)
-			if err == nil {
-				winners.Add(1)
-				won.Store(&mine)
-				return nil
-			}
-			return wantCode(err, sdk.Exists, "create that lost the race")
-		})
-		switch {
-		case err != nil:
-			return err
-		case winners.Load() != 1:
-			return fmt.Errorf("%d of %d concurrent creates succeed", winners.Load(), writers)
+		contents := make([][]byte, writers)
+		for i := range contents {
+			contents[i] = bytes.Repeat([]byte{byte(i)}, 1000+i)
 		}
-		if err := e.holds(ctx, two, name, *won.Load()); err != nil {
+		if err := e.raceFor(ctx, fmt.Sprintf("raced-%d", round), []sdk.Target{one, two}, contents); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func createRaceLarge(ctx context.Context, e *Env) error {
+	contents := make([][]byte, 4)
+	for i := range contents {
+		contents[i] = content(sdk.MaxInline+100_000*(i+1), uint64(i))
+	}
+	for round := range 4 {
+		if err := e.raceFor(ctx, fmt.Sprintf("raced-large-%d", round), []sdk.Target{e.Target}, contents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raceFor has a writer for each content create name, in turn on the targets. One succeeds, and what it wrote is there.
+func (e *Env) raceFor(ctx context.Context, name string, targets []sdk.Target, contents [][]byte) error {
+	var winners atomic.Int64
+	var won atomic.Pointer[[]byte]
+	err := together(len(contents), func(worker int) error {
+		err := e.create(ctx, targets[worker%len(targets)], name, contents[worker])
+		if err == nil {
+			winners.Add(1)
+			won.Store(&contents[worker])
+			return nil
+		}
+		return wantCode(err, sdk.Exists, "create that lost the race")
+	})
+	switch {
+	case err != nil:
+		return err
+	case winners.Load() != 1:
+		return fmt.Errorf("%d of %d concurrent creates succeed", winners.Load(), len(contents))
+	}
+	return e.holds(ctx, targets[len(targets)-1], name, *won.Load())
+}
+
+func createTakenByOther(ctx context.Context, e *Env) error {
+	second, err := e.second(ctx)
+	if err != nil {
+		return err
+	}
+	for i, targets := range [][2]sdk.Target{{e.Target, second}, {second, e.Target}} {
+		name := fmt.Sprintf("taken-by-other-%d", i)
+		if err := e.create(ctx, targets[0], name, []byte("first")); err != nil {
+			return fmt.Errorf("create: %w", err)
+		}
+		if err := wantCode(e.create(ctx, targets[1], name, []byte("second")), sdk.Exists, "create through the other instance"); err != nil {
+			return err
+		}
+		if err := e.holds(ctx, targets[1], name, []byte("first")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func createThenReplace(ctx context.Context, e *Env) error {
+	if err := e.create(ctx, e.Target, "replaceable", []byte("created")); err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	if err := e.put(ctx, "replaceable", []byte("replaced")); err != nil {
+		return err
+	}
+	return e.holds(ctx, e.Target, "replaceable", []byte("replaced"))
 }
 
 func createAgain(ctx context.Context, e *Env) error {

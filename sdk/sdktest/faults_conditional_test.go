@@ -28,7 +28,17 @@ func conditionalFaults() []fault {
 				"Put with IfAbsent of an existing key fails with Exists and changes nothing",
 				"of any number of concurrent Puts with IfAbsent exactly one succeeds, and its object is what is stored",
 				"the same holds between two instances of a target",
+				"the same holds for objects that do not travel inside a call",
+				"a key that another instance has created is taken",
 			},
+		},
+		{
+			name: "IfAbsent is only kept by objects that fit into one request of the store",
+			plant: put(func(mem *sdktest.Mem, ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+				req.IfAbsent = req.IfAbsent && req.Body.Size() <= sdk.MaxInline
+				return mem.Put(ctx, req)
+			}),
+			catches: []string{"the same holds for objects that do not travel inside a call"},
 		},
 		{
 			name: "the key is looked at first and written later",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/sdktest"
@@ -38,7 +39,7 @@ func deleteFaults() []fault {
 			plant: del(func(mem *sdktest.Mem, ctx context.Context, keys []string) error {
 				return mem.Delete(ctx, keys[:min(len(keys), 256)])
 			}),
-			catches: []string{"Delete takes MaxDelete keys, there or not"},
+			catches: []string{"Delete takes MaxDelete keys, there or not", "Delete takes MaxDelete keys of which half are missing"},
 		},
 		{
 			name: "Delete removes a tree",
@@ -109,7 +110,30 @@ func contextFaults() []fault {
 					return res, err
 				}}
 			},
-			catches: []string{"a Put that is cancelled on its way stores the complete object or nothing"},
+			catches: []string{
+				"a Put that is cancelled on its way stores the complete object or nothing",
+				"a large Put that is cancelled on its way stores the complete object or nothing",
+			},
 		},
+		waitingFault(),
+	}
+}
+
+// waitingFault is a Put that waits for its store whatever its context says. It is let go when the case has given it up.
+func waitingFault() fault {
+	store := make(chan struct{})
+	return fault{
+		name: "a call waits for the store, whatever its context says",
+		plant: func(mem *sdktest.Mem) sdk.Target {
+			return &broken{Mem: mem, put: func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+				if strings.Contains(req.Key, "/put-") {
+					<-store
+				}
+				return mem.Put(ctx, req)
+			}}
+		},
+		catches: []string{"a call returns soon after its context has ended"},
+		hurry:   100 * time.Millisecond,
+		after:   func() { close(store) },
 	}
 }

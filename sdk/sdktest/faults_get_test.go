@@ -52,6 +52,25 @@ func getFaults() []fault {
 			catches: []string{"a range is exactly the bytes asked for"},
 		},
 		{
+			name: "a reader goes on in the object that has replaced its own",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				res, err := mem.Get(ctx, req)
+				if err == nil {
+					res.Body = io.NopCloser(&follower{mem: mem, key: req.Key})
+				}
+				return res, err
+			}),
+			catches: []string{"an object that is replaced while it is read is never a mix of the old and the new"},
+		},
+		{
+			name: "an offset has 24 bits",
+			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+				req.Offset %= 1 << 24
+				return mem.Get(ctx, req)
+			}),
+			catches: []string{"ranges of one large object can be read at the same time"},
+		},
+		{
 			name: "a range past the end is refused",
 			plant: get(func(mem *sdktest.Mem, ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
 				if content, ok := mem.Content(req.Key); ok && req.Offset+req.Length > int64(len(content)) {
@@ -114,6 +133,23 @@ func getFaults() []fault {
 			catches: []string{"Gets of one object at the same time each yield all of it"},
 		},
 	}
+}
+
+// follower reads whatever lies under a key at the moment of each read.
+type follower struct {
+	mem *sdktest.Mem
+	key string
+	pos int
+}
+
+func (f *follower) Read(p []byte) (int, error) {
+	content, _ := f.mem.Content(f.key)
+	if f.pos >= len(content) {
+		return 0, io.EOF
+	}
+	n := copy(p, content[f.pos:])
+	f.pos += n
+	return n, nil
 }
 
 // oneAtATime is a reader that may be shared.

@@ -3,7 +3,9 @@ package sdktest_test
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/sdktest"
@@ -107,7 +109,10 @@ func listFaults() []fault {
 			plant: list(func(_ sdk.ListRequest, all []sdk.Object) []sdk.Object {
 				return all[:min(len(all), 1000)]
 			}),
-			catches: []string{"List is complete, however many pages it takes"},
+			catches: []string{
+				"List is complete, however many pages it takes",
+				"a listing of thousands of keys is complete and ascending, from its beginning and from any key on",
+			},
 		},
 		{
 			name: "the page size is taken for the number of objects",
@@ -117,7 +122,43 @@ func listFaults() []fault {
 				}
 				return all
 			}),
-			catches: []string{"List is complete, however many pages it takes"},
+			catches: []string{"Limit is a hint and hides nothing"},
+		},
+		{
+			name: "a listing shows the size that an object had at first",
+			plant: func(mem *sdktest.Mem) sdk.Target {
+				sizes := map[string]int64{}
+				return list(func(_ sdk.ListRequest, all []sdk.Object) []sdk.Object {
+					for i, obj := range all {
+						if _, seen := sizes[obj.Key]; !seen {
+							sizes[obj.Key] = obj.Size
+						}
+						all[i].Size = sizes[obj.Key]
+					}
+					return all
+				})(mem)
+			},
+			catches: []string{"a listing shows an object that was replaced once, and as it is now"},
+		},
+		{
+			name:    "a key that is deleted takes its neighbours out of the listings",
+			plant:   neighbourless,
+			catches: []string{"a listing that runs beside Puts and Deletes holds every object that was there all along, once and in order"},
+		},
+		{
+			name: "a listing that is cancelled ends as if it were complete",
+			plant: func(mem *sdktest.Mem) sdk.Target {
+				return &broken{Mem: mem, list: func(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
+					return func(yield func(sdk.Object, error) bool) {
+						for obj, err := range mem.List(ctx, req) {
+							if err != nil || !yield(obj, nil) {
+								return
+							}
+						}
+					}
+				}}
+			},
+			catches: []string{"a listing whose context ends on its way is complete or ends in an error"},
 		},
 		{
 			name: "sizes are not told",
@@ -141,6 +182,44 @@ func listFaults() []fault {
 				}}
 			},
 			catches: []string{"List may be stopped at any object"},
+		},
+	}
+}
+
+// neighbourless is a store that pages by number: a Delete moves what comes behind it into the page before. Listings wait for the first one.
+func neighbourless(mem *sdktest.Mem) sdk.Target {
+	var mu sync.Mutex
+	hidden := map[string]bool{}
+	begun := make(chan struct{})
+	started := sync.OnceFunc(func() { close(begun) })
+	return &broken{
+		Mem: mem,
+		delete: func(ctx context.Context, keys []string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			defer started()
+			all := mem.Keys()
+			i, _ := slices.BinarySearch(all, keys[0])
+			for _, key := range all[min(i+1, len(all)):min(i+3, len(all))] {
+				hidden[key] = true
+			}
+			return mem.Delete(ctx, keys)
+		},
+		list: func(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
+			return func(yield func(sdk.Object, error) bool) {
+				select {
+				case <-begun:
+				case <-ctx.Done():
+				}
+				for obj, err := range mem.List(ctx, req) {
+					mu.Lock()
+					skip := hidden[obj.Key]
+					mu.Unlock()
+					if !skip && !yield(obj, err) {
+						return
+					}
+				}
+			}
 		},
 	}
 }

@@ -33,7 +33,11 @@ func putFaults() []fault {
 					return sdk.PutResult{}, nil
 				}}
 			},
-			catches: []string{"Put stores an object that Get reads back byte for byte, whatever its size"},
+			catches: []string{
+				"Put stores an object that Get reads back byte for byte, whatever its size",
+				"an object of MaxObject bytes is stored and read back byte for byte",
+				"sizes around the usual limits of stores make no difference",
+			},
 		},
 		{
 			name: "keys are folded to lower case",
@@ -65,7 +69,10 @@ func putFaults() []fault {
 					return mem.Put(ctx, req)
 				}}
 			},
-			catches: []string{"Put of an existing key without IfAbsent replaces it"},
+			catches: []string{
+				"Put of an existing key without IfAbsent replaces it", "the same Put may come again",
+				"an object that was created can be replaced without IfAbsent",
+			},
 		},
 		{
 			name: "a replaced object is written in place, so that a reader sees half of it",
@@ -108,7 +115,7 @@ func putFaults() []fault {
 					},
 				}
 			},
-			catches: []string{"a reader sees the old state or the complete object, never a part"},
+			catches: []string{"a reader sees the old state or the complete object, never a part", "a large object that is replaced is never seen in part"},
 		},
 		{
 			name: "the digest of the body is not looked at",
@@ -117,6 +124,7 @@ func putFaults() []fault {
 			},
 			catches: []string{
 				"a body whose digest does not agree is never stored", "a body that ends early is never stored",
+				"a body whose file ends early is never stored", "a large body that is damaged at its very end is never stored",
 				"a Put that fails leaves the old object as it was", "a failed Put with IfAbsent does not take the key",
 			},
 		},
@@ -154,6 +162,28 @@ func putFaults() []fault {
 			catches: []string{"a digest that Put answers is that of the content"},
 		},
 		{
+			name: "the version is that of the key, not of its content",
+			plant: func(mem *sdktest.Mem) sdk.Target {
+				return &broken{Mem: mem, put: func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+					res, err := mem.Put(ctx, req)
+					res.Version = req.Key
+					return res, err
+				}}
+			},
+			catches: []string{"a version that Put answers is a name for this content, in printable text"},
+		},
+		{
+			name: "the version is sixteen raw bytes",
+			plant: func(mem *sdktest.Mem) sdk.Target {
+				return &broken{Mem: mem, put: func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+					res, err := mem.Put(ctx, req)
+					res.Version = string(res.SHA256[:16])
+					return res, err
+				}}
+			},
+			catches: []string{"a version that Put answers is a name for this content, in printable text"},
+		},
+		{
 			name: "objects of one size share a buffer",
 			plant: func(mem *sdktest.Mem) sdk.Target {
 				var mu sync.Mutex
@@ -170,7 +200,7 @@ func putFaults() []fault {
 					return res, err
 				}}
 			},
-			catches: []string{"Puts at the same time do not mix"},
+			catches: []string{"Puts at the same time do not mix", "64 Puts at the same time each store their own object"},
 		},
 	}
 }

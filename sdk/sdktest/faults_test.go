@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"testing"
+	"time"
 
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/sdktest"
@@ -14,6 +15,9 @@ type fault struct {
 	name    string
 	plant   func(mem *sdktest.Mem) sdk.Target
 	catches []string
+
+	hurry time.Duration // 0 = the case may take its time
+	after func()        // lets go of what the fault holds
 }
 
 // broken is a Target with some methods replaced.
@@ -72,8 +76,15 @@ func TestEveryPlantedFaultFailsTheCasesThatNameIt(t *testing.T) {
 			for _, name := range f.catches {
 				mem := sdktest.NewMem()
 				target := f.plant(mem)
-				if err := runOne(t, name, &sdktest.Env{Target: target, Reopen: func(context.Context) (sdk.Target, error) { return target, nil }}); err == nil {
+				env := &sdktest.Env{Target: target, Reopen: func(context.Context) (sdk.Target, error) { return target, nil }}
+				if f.hurry > 0 {
+					env.Hurry(f.hurry)
+				}
+				if err := runOne(t, name, env); err == nil {
 					t.Errorf("the case %q passes", name)
+				}
+				if f.after != nil {
+					f.after()
 				}
 			}
 		})
@@ -88,6 +99,11 @@ const survives = "an object whose Put returned nil is there after a restart"
 func TestACaseWithoutAPlantedFaultDoesNotCount(t *testing.T) {
 	planted := map[string]bool{survives: true}
 	for _, f := range faults() {
+		for _, name := range f.catches {
+			planted[name] = true
+		}
+	}
+	for _, f := range processFaults() {
 		for _, name := range f.catches {
 			planted[name] = true
 		}

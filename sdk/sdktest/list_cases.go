@@ -18,6 +18,8 @@ func listCases() []Case {
 		{"List yields every object whose Put returned before", Core, listFresh},
 		{"List of nothing is empty and no error", Core, listNothing},
 		{"List is complete, however many pages it takes", Core, listPages},
+		{"Limit is a hint and hides nothing", Core, listLimit},
+		{"a listing shows an object that was replaced once, and as it is now", Core, listReplaced},
 		{"List tells the size of each object and when it was modified", Core, listFacts},
 		{"List may be stopped at any object", Core, listStopped},
 	}
@@ -141,14 +143,46 @@ func listPages(ctx context.Context, e *Env) error {
 		return err
 	}
 	slices.Sort(names)
-	if err := e.listed(ctx, "page/", "", names...); err != nil {
+	return e.listed(ctx, "page/", "", names...)
+}
+
+func listLimit(ctx context.Context, e *Env) error {
+	var names []string
+	for i := range 23 {
+		names = append(names, fmt.Sprintf("limit/%02d", i))
+	}
+	if err := e.putAll(ctx, names...); err != nil {
 		return err
 	}
-	have, err := e.list(ctx, sdk.ListRequest{Prefix: e.key("page/"), Limit: 7})
-	if err == nil && len(have) != len(names) {
-		err = fmt.Errorf("list with a page size of 7 gives %d keys of %d", len(have), len(names))
+	for _, limit := range []int{1, 7, 23, 24, 1000, 100_000} {
+		have, err := e.list(ctx, sdk.ListRequest{Prefix: e.key("limit/"), StartAfter: e.key("limit/02"), Limit: limit})
+		if err != nil {
+			return err
+		}
+		if have = trim(e, have); !slices.Equal(have, names[3:]) {
+			return fmt.Errorf("list with Limit %d gives %d keys; want %d", limit, len(have), len(names)-3)
+		}
 	}
-	return err
+	return nil
+}
+
+func listReplaced(ctx context.Context, e *Env) error {
+	for _, size := range []int{10, 3000, 0, 7} {
+		if err := e.put(ctx, "twice", content(size, 1)); err != nil {
+			return err
+		}
+		var sizes []int64
+		for obj, err := range e.Target.List(ctx, sdk.ListRequest{Prefix: e.key("")}) {
+			if err != nil {
+				return err
+			}
+			sizes = append(sizes, obj.Size)
+		}
+		if !slices.Equal(sizes, []int64{int64(size)}) {
+			return fmt.Errorf("an object replaced by one of %d bytes is listed with the sizes %d", size, sizes)
+		}
+	}
+	return nil
 }
 
 func listFacts(ctx context.Context, e *Env) error {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -22,7 +25,11 @@ func putCases() []Case {
 		{"a body whose digest does not agree is never stored", Core, putDamaged},
 		{"a body that ends early is never stored", Core, putShort},
 		{"a Put that fails leaves the old object as it was", Core, putFailureKeepsOld},
+		{"a body whose file ends early is never stored", Core, putShortFile},
 		{"a digest that Put answers is that of the content", Core, putAttests},
+		{"a version that Put answers is a name for this content, in printable text", Core, putVersion},
+		{"the same Put may come again", Core, putAgain},
+		{"an object that is replaced while it is read is never a mix of the old and the new", Core, putWhileRead},
 		{"Puts at the same time do not mix", Core, putConcurrently},
 	}
 }
@@ -117,16 +124,13 @@ func putIsNeverSeenInPart(ctx context.Context, e *Env) error {
 }
 
 func putSurvives(ctx context.Context, e *Env) error {
-	if e.Reopen == nil {
-		return skipped("there is no second instance of this target")
-	}
 	want := content(70_000, 1)
 	if err := e.put(ctx, "kept", want); err != nil {
 		return err
 	}
-	again, err := e.Reopen(ctx)
+	again, err := e.second(ctx)
 	if err != nil {
-		return fmt.Errorf("open the store again: %w", err)
+		return err
 	}
 	return e.holds(ctx, again, "kept", want)
 }
@@ -183,6 +187,93 @@ func putAttests(ctx context.Context, e *Env) error {
 		return errors.New("the digest is neither zero nor that of the content")
 	}
 	return nil
+}
+
+// putShortFile is about a source that the target itself reads to its end, where there is one.
+func putShortFile(ctx context.Context, e *Env) error {
+	full := content(sdk.MaxInline+5000, 1)
+	body, done, err := e.body(full, sdk.SumsOf(full))
+	if err != nil {
+		return err
+	}
+	defer done()
+	if f, _ := body.File(); f != nil {
+		if err := f.Truncate(int64(len(full)) - 1); err != nil {
+			return fmt.Errorf("cut the spool file short: %w", err)
+		}
+	} else {
+		body = sdk.NewBody(bytes.NewReader(full[:len(full)-1]), int64(len(full)), sdk.SumsOf(full))
+	}
+	_, err = e.Target.Put(ctx, sdk.PutRequest{Key: e.key("short-file"), Body: body})
+	if err := wantCode(err, sdk.Corrupt, "put of a body whose file ends early"); err != nil {
+		return err
+	}
+	return e.absent(ctx, "short-file")
+}
+
+// maxVersion is far above every ETag and generation there is.
+const maxVersion = 1 << 10
+
+func putVersion(ctx context.Context, e *Env) error {
+	seen := map[string]int{}
+	for i := range 3 {
+		res, err := e.store(ctx, sdk.PutRequest{Key: e.key("versioned")}, content(100, uint64(i)))
+		switch other, twice := seen[res.Version]; {
+		case err != nil:
+			return err
+		case res.Version == "":
+			continue
+		case twice:
+			return fmt.Errorf("contents %d and %d have the same version %q", other, i, res.Version)
+		case len(res.Version) > maxVersion || !utf8.ValidString(res.Version) || strings.ContainsFunc(res.Version, unicode.IsControl):
+			return fmt.Errorf("the version %.100q is not a name to print (%d bytes)", res.Version, len(res.Version))
+		}
+		seen[res.Version] = i
+	}
+	return nil
+}
+
+func putAgain(ctx context.Context, e *Env) error {
+	want := content(3000, 1)
+	for range 3 {
+		if err := e.put(ctx, "repeated", want); err != nil {
+			return fmt.Errorf("the same put again: %w", err)
+		}
+		if err := e.holds(ctx, e.Target, "repeated", want); err != nil {
+			return err
+		}
+	}
+	return e.listed(ctx, "", "", "repeated")
+}
+
+// putWhileRead lets a reader be in the middle of an object while that is replaced. It may fail then; it may not read a mixture.
+func putWhileRead(ctx context.Context, e *Env) error {
+	// More than the pipes between a store and its reader hold, so that the rest is read after the replacement.
+	versions := [][]byte{content(5<<20, 1), content(5<<20, 2), content(4<<20, 3), content(5<<20+1, 4)}
+	if err := e.put(ctx, "read", versions[0]); err != nil {
+		return err
+	}
+	for i, old := range versions[:len(versions)-1] {
+		res, err := e.Target.Get(ctx, whole(e.key("read")))
+		if err != nil {
+			return err
+		}
+		have := make([]byte, 100_000)
+		if _, err := io.ReadFull(res.Body, have); err != nil {
+			res.Body.Close()
+			return fmt.Errorf("read the first bytes: %w", err)
+		}
+		if err := e.put(ctx, "read", versions[i+1]); err != nil {
+			res.Body.Close()
+			return err
+		}
+		rest, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if have = append(have, rest...); err == nil && !bytes.Equal(have, old) {
+			return fmt.Errorf("a reader that began before the replacement ends well with %d bytes that are not the old object", len(have))
+		}
+	}
+	return e.holds(ctx, e.Target, "read", versions[len(versions)-1])
 }
 
 func putConcurrently(ctx context.Context, e *Env) error {

@@ -3,28 +3,18 @@ package sdktest
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/cairnsync/cairn/sdk"
 )
 
 // key is a key of this case.
 func (e *Env) key(name string) string { return e.Prefix + "/" + name }
-
-// content is n bytes of which no two words are alike, the same for the same n and seed: what is cut, shifted or swapped shows.
-func content(n int, seed uint64) []byte {
-	p := make([]byte, (n+7)/8*8)
-	for i := 0; i < len(p); i += 8 {
-		word := (uint64(i) + seed<<40 + uint64(n)<<20) * 0x9e3779b97f4a7c15 // odd, so distinct stays distinct
-		binary.LittleEndian.PutUint64(p[i:], word^word>>29)
-	}
-	return p[:n]
-}
 
 // body is content as a body that this target can take, with sums that may be those of something else. done gives its file back.
 func (e *Env) body(content []byte, sums sdk.Sums) (body sdk.Body, done func(), err error) {
@@ -142,4 +132,33 @@ func together(n int, work func(worker int) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// second is another instance of the same store.
+func (e *Env) second(ctx context.Context) (sdk.Target, error) {
+	if e.Reopen == nil {
+		return nil, skipped("there is no second instance of this target")
+	}
+	again, err := e.Reopen(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open the store again: %w", err)
+	}
+	return again, nil
+}
+
+// promptly fails unless call returns within e.soon of the end of its context. A call that never returns is left behind.
+func (e *Env) promptly(what string, call func()) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		call()
+	}()
+	late := time.NewTimer(e.soon)
+	defer late.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-late.C:
+		return fmt.Errorf("%s has not returned %s after its context ended", what, e.soon)
+	}
 }

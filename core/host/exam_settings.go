@@ -1,0 +1,58 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// settingsJSON is a target's configuration from "name=value" settings, for a plugin that is examined without a configuration file. A list
+// takes its setting once for each element, a map takes "name.key=value". The values are read as the schema says; whether they can be used is
+// for the plugin to say.
+func settingsJSON(schema sdk.Schema, settings []string) ([]byte, error) {
+	body := map[string]any{}
+	for _, setting := range settings {
+		name, value, ok := strings.Cut(setting, "=")
+		if !ok {
+			return nil, fmt.Errorf("setting %q: want NAME=VALUE", setting)
+		}
+		name, key, _ := strings.Cut(name, ".")
+		attr, known := schema.Attribute(name)
+		if !known {
+			return nil, fmt.Errorf("setting %q: this plugin has no such attribute", name)
+		}
+		if err := addSetting(body, attr, key, value); err != nil {
+			return nil, fmt.Errorf("setting %q: %w", name, err)
+		}
+	}
+	return json.Marshal(body)
+}
+
+func addSetting(body map[string]any, attr sdk.Attribute, key, value string) error {
+	var err error
+	switch attr.Type {
+	case sdk.TypeBool:
+		body[attr.Name], err = strconv.ParseBool(value)
+	case sdk.TypeInt:
+		body[attr.Name], err = strconv.ParseInt(value, 10, 64)
+	case sdk.TypeList:
+		list, _ := body[attr.Name].([]string)
+		body[attr.Name] = append(list, value)
+	case sdk.TypeMap:
+		values, ok := body[attr.Name].(map[string]string)
+		if !ok {
+			values = map[string]string{}
+		}
+		values[key] = value
+		body[attr.Name] = values
+	default: // durations, sizes and secrets travel as text
+		body[attr.Name] = value
+	}
+	if err != nil {
+		return fmt.Errorf("want a %s: %w", attr.Type, err)
+	}
+	return nil
+}

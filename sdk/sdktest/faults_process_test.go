@@ -1,0 +1,430 @@
+package sdktest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/sdktest"
+)
+
+// processFault is one defect of a plugin as a process.
+type processFault struct {
+	name    string
+	plant   func(p *fakeProcess)
+	catches []string
+}
+
+func processFaults() []processFault {
+	var all []processFault
+	for _, some := range [][]processFault{describeFaults(), configureFaults(), lifeFaults(), killFaults(), wireFaults()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+func TestEveryPlantedFaultOfAProcessFailsTheCasesThatNameIt(t *testing.T) {
+	for _, f := range processFaults() {
+		t.Run(f.name, func(t *testing.T) {
+			for _, name := range f.catches {
+				if err := runOne(t, name, newFake(t, 500*time.Millisecond, f.plant)); err == nil {
+					t.Errorf("the case %q passes", name)
+				}
+			}
+		})
+	}
+}
+
+func describeFaults() []processFault {
+	return []processFault{
+		{
+			name: "each process tells another version",
+			plant: func(p *fakeProcess) {
+				p.describe = func(d sdk.Description) sdk.Description {
+					d.Version = "1.0." + strings.Repeat("1", p.number)
+					return d
+				}
+			},
+			catches: []string{"Describe works before Configure and after it, and answers the same each time"},
+		},
+		{
+			name: "the version is a word",
+			plant: func(p *fakeProcess) {
+				p.describe = func(d sdk.Description) sdk.Description {
+					d.Version = "latest"
+					return d
+				}
+			},
+			catches: []string{"a description has a name, a semantic version and a schema that the host can use"},
+		},
+		{
+			name: "the schema has a type of its own",
+			plant: func(p *fakeProcess) {
+				p.describe = func(d sdk.Description) sdk.Description {
+					d.Schema.Attributes = append(d.Schema.Attributes, sdk.Attribute{Name: "extra", Type: "object", Doc: "more"})
+					return d
+				}
+			},
+			catches: []string{"a description has a name, a semantic version and a schema that the host can use"},
+		},
+		{
+			name: "Validate wants the store",
+			plant: func(p *fakeProcess) {
+				p.connections = func() ([]string, error) { return []string{"to store.test:9000"}, nil }
+			},
+			catches: []string{
+				"Validate works before Configure, takes the configuration that works, and touches nothing",
+				"Open does no network I/O: it works while the store is away, and then the calls say Unavailable",
+			},
+		},
+		{
+			name: "Validate refuses everything",
+			plant: func(p *fakeProcess) {
+				p.validate = func(context.Context, []byte) error { return &sdk.Error{Code: sdk.InvalidConfig} }
+			},
+			catches: []string{"Validate works before Configure, takes the configuration that works, and touches nothing"},
+		},
+		{
+			name: "nothing of the configuration is checked",
+			plant: func(p *fakeProcess) {
+				good := p.configure
+				p.validate = func(context.Context, []byte) error { return nil }
+				p.configure = func(ctx context.Context, _ []byte) error { return good(ctx, p.plugin.Config()) }
+			},
+			catches: []string{
+				"an attribute that the schema does not know is InvalidConfig and named",
+				"a value of another type than the schema's is InvalidConfig and named, and is not repeated",
+				"a required attribute that is missing is InvalidConfig and named",
+				"a value outside an enum is InvalidConfig and named",
+			},
+		},
+		{
+			name: "a fault of the configuration names no attribute",
+			plant: func(p *fakeProcess) {
+				good := p.validate
+				p.validate = func(ctx context.Context, config []byte) error {
+					if err := good(ctx, config); err != nil {
+						return &sdk.Error{Code: sdk.InvalidConfig, Err: errors.New("something is wrong")}
+					}
+					return nil
+				}
+			},
+			catches: []string{
+				"an attribute that the schema does not know is InvalidConfig and named",
+				"a required attribute that is missing is InvalidConfig and named",
+				"a value outside an enum is InvalidConfig and named",
+			},
+		},
+		{
+			name: "a fault of the configuration repeats the value",
+			plant: func(p *fakeProcess) {
+				good := p.validate
+				p.validate = func(ctx context.Context, config []byte) error {
+					err := good(ctx, config)
+					var fault *sdk.Error
+					if errors.As(err, &fault) {
+						fault.Hint = string(config)
+					}
+					return err
+				}
+			},
+			catches: []string{"a value of another type than the schema's is InvalidConfig and named, and is not repeated"},
+		},
+	}
+}
+
+func configureFaults() []processFault {
+	return []processFault{
+		{
+			name: "a process that is not configured has an empty store",
+			plant: func(p *fakeProcess) {
+				good := p.get
+				p.get = func(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+					res, err := good(ctx, req)
+					if errors.Is(err, sdk.Unsupported) {
+						err = sdk.NotFound
+					}
+					return res, err
+				}
+			},
+			catches: []string{"a call before Configure is refused and harms nothing"},
+		},
+		{
+			name: "Configure may come again",
+			plant: func(p *fakeProcess) {
+				good := p.configure
+				p.configure = func(ctx context.Context, config []byte) error {
+					if err := good(ctx, config); !errors.Is(err, sdk.Unsupported) {
+						return err
+					}
+					return nil
+				}
+			},
+			catches: []string{"Configure makes the target once; a second one is refused and harms nothing"},
+		},
+		{
+			name: "Open wants the store",
+			plant: func(p *fakeProcess) {
+				good := p.configure
+				p.configure = func(ctx context.Context, config []byte) error {
+					var cfg struct{ Endpoint string }
+					if json.Unmarshal(config, &cfg) == nil && cfg.Endpoint != fakeEndpoint {
+						return sdk.Unavailable
+					}
+					return good(ctx, config)
+				}
+			},
+			catches: []string{"Open does no network I/O: it works while the store is away, and then the calls say Unavailable"},
+		},
+		{
+			name:    "a store that is away is nobody's error",
+			plant:   func(p *fakeProcess) { p.away = sdk.Internal },
+			catches: []string{"Open does no network I/O: it works while the store is away, and then the calls say Unavailable"},
+		},
+		{
+			name: "every spool is seen",
+			plant: func(p *fakeProcess) {
+				good := p.unseen
+				p.unseen = func(ctx context.Context, config []byte) (bool, error) {
+					_, err := good(ctx, config)
+					return true, err
+				}
+			},
+			catches: []string{"a plugin that cannot read the nonce does not say that it sees the spool"},
+		},
+		{
+			name: "a spool that is not seen is an error of Configure",
+			plant: func(p *fakeProcess) {
+				p.unseen = func(context.Context, []byte) (bool, error) { return false, sdk.Internal }
+			},
+			catches: []string{"a plugin that cannot read the nonce does not say that it sees the spool"},
+		},
+		{
+			name:    "each process has a store of its own",
+			plant:   func(p *fakeProcess) { p.mem = sdktest.NewMem() },
+			catches: []string{"a second process with the same configuration works beside the first"},
+		},
+		{
+			name:    "the configuration is logged",
+			plant:   func(p *fakeProcess) { p.said = []string{"opened with " + string(p.plugin.Config())} },
+			catches: []string{"a secret of the configuration is in nothing that the plugin writes or answers"},
+		},
+		{
+			name: "an error shows the request, and with it the secret",
+			plant: func(p *fakeProcess) {
+				good := p.get
+				p.get = func(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+					res, err := good(ctx, req)
+					if errors.Is(err, sdk.NotFound) {
+						err = &sdk.Error{Code: sdk.NotFound, Provider: "key=" + fakeSecret}
+					}
+					return res, err
+				}
+			},
+			catches: []string{"a secret of the configuration is in nothing that the plugin writes or answers"},
+		},
+	}
+}
+
+func lifeFaults() []processFault {
+	return []processFault{
+		{
+			name:  "SIGTERM is ignored",
+			plant: func(p *fakeProcess) { p.signals[syscall.SIGTERM] = func() {} },
+			catches: []string{
+				"a plugin ends by itself, with status 0, when it is told to (SIGTERM)",
+			},
+		},
+		{
+			name:    "SIGTERM is an error",
+			plant:   func(p *fakeProcess) { p.signals[syscall.SIGTERM] = func() { p.exit(1, true) } },
+			catches: []string{"a plugin ends by itself, with status 0, when it is told to (SIGTERM)", "a plugin that is told to end while it works ends all the same, and keeps what it has stored"},
+		},
+		{
+			name:    "SIGINT ends the process",
+			plant:   func(p *fakeProcess) { p.signals[syscall.SIGINT] = func() { p.exit(0, true) } },
+			catches: []string{"SIGINT is not for a plugin: it goes on"},
+		},
+		{
+			name:    "a plugin survives its host",
+			plant:   func(p *fakeProcess) { p.hangUp = func() {} },
+			catches: []string{"a plugin ends when its host is gone: when its standard input ends"},
+		},
+		{
+			name:    "a plugin greets on standard output",
+			plant:   func(p *fakeProcess) { p.stdout = []string{"welcome"} },
+			catches: []string{"standard output holds the handshake and nothing else"},
+		},
+		{
+			name:    "Drain does nothing",
+			plant:   func(p *fakeProcess) { p.drain = func(context.Context, time.Duration) (int, error) { return 0, nil } },
+			catches: []string{"Drain ends what is running, refuses what comes and counts what is left"},
+		},
+		{
+			name: "calls are never ended",
+			plant: func(p *fakeProcess) {
+				good := p.drain
+				p.drain = func(ctx context.Context, wait time.Duration) (int, error) {
+					_, err := good(ctx, wait)
+					return 3, err
+				}
+			},
+			catches: []string{"calls that the host cancels have ended in the plugin soon", "Drain ends what is running, refuses what comes and counts what is left"},
+		},
+		{
+			name: "a call that stood still is given up",
+			plant: func(p *fakeProcess) {
+				good := p.put
+				p.put = func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+					if strings.HasSuffix(req.Key, "/stopped") {
+						_ = p.awaitRun(ctx)
+						return sdk.PutResult{}, sdk.Unavailable
+					}
+					return good(ctx, req)
+				}
+			},
+			catches: []string{"a plugin that was stopped and goes on finishes its calls"},
+		},
+		{
+			name: "a call is silent until it is done",
+			plant: func(p *fakeProcess) {
+				good := p.put
+				p.put = func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+					if strings.Contains(req.Key, "/slow-") { // it has taken longer than the patience
+						return sdk.PutResult{}, sdk.PluginHung
+					}
+					return good(ctx, req)
+				}
+			},
+			catches: []string{"a call that takes long says so at least once a second"},
+		},
+	}
+}
+
+func killFaults() []processFault {
+	return []processFault{
+		{
+			name:  "a Put is answered before its object is stored",
+			plant: func(p *fakeProcess) { p.mem = sdktest.NewMem() }, // what it has not written yet
+			catches: []string{
+				"an object whose Put returned is there after kill -9",
+				"kill -9 during Puts leaves whole objects or none, and none that was stored is lost",
+				"a plugin that is told to end while it works ends all the same, and keeps what it has stored",
+				"Drain ends what is running, refuses what comes and counts what is left",
+			},
+		},
+		{
+			name: "a dead process leaves half an object",
+			plant: func(p *fakeProcess) {
+				kill := p.signals[syscall.SIGKILL]
+				p.signals[syscall.SIGKILL] = func() {
+					for _, name := range []string{"busy-0-999", "created-00"} {
+						p.mem.Plant(p.key(name), []byte("half"))
+					}
+					kill()
+				}
+			},
+			catches: []string{
+				"kill -9 during Puts leaves whole objects or none, and none that was stored is lost",
+				"kill -9 during Puts with IfAbsent leaves each key whole or free",
+			},
+		},
+		{
+			name: "of many Puts at once one is forgotten",
+			plant: func(p *fakeProcess) {
+				good := p.put
+				p.put = func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+					if strings.HasSuffix(req.Key, "/memory-17") {
+						return sdk.PutResult{}, nil
+					}
+					return good(ctx, req)
+				}
+			},
+			catches: []string{"64 Puts of 16 MiB at the same time are stored, and the process lives"},
+		},
+	}
+}
+
+func wireFaults() []processFault {
+	return []processFault{
+		{
+			name: "a Get fills a spool file from its beginning",
+			plant: func(p *fakeProcess) {
+				good := p.fetch
+				p.fetch = func(ctx context.Context, req sdk.GetRequest, f *os.File, _ int64) (int64, error) {
+					return good(ctx, req, f, 0)
+				}
+			},
+			catches: []string{"a Get into a spool file writes exactly the object's bytes, exactly where it is told to"},
+		},
+		{
+			name:    "a body is the beginning of its file",
+			plant:   putOf(func(f *os.File, _ int64) io.ReaderAt { return f }),
+			catches: []string{"a body is a range of a spool file: nothing before or behind it is stored"},
+		},
+		{
+			name: "a spool file is opened by its name, whatever it is",
+			plant: putOf(func(f *os.File, _ int64) io.ReaderAt {
+				content, _ := os.ReadFile(f.Name())
+				return bytes.NewReader(content)
+			}),
+			catches: []string{"a spool file that is no regular file is refused, and at once"},
+		},
+		{
+			name: "a spool file that is not there ends the process",
+			plant: func(p *fakeProcess) {
+				good := p.put
+				p.put = func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+					if f, _ := req.Body.File(); f != nil {
+						if _, err := os.Stat(f.Name()); err != nil {
+							p.exit(2, false)
+							return sdk.PutResult{}, sdk.PluginGone
+						}
+					}
+					return good(ctx, req)
+				}
+			},
+			catches: []string{"a spool file that is not there is an error of that call only"},
+		},
+		{
+			name: "an error does not say what was done to what",
+			plant: func(p *fakeProcess) {
+				good := p.get
+				p.get = func(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+					res, err := good(ctx, req)
+					if err != nil {
+						err = &sdk.Error{Code: sdk.CodeOf(err)}
+					}
+					return res, err
+				}
+			},
+			catches: []string{"an error crosses the wire with its code, what was done to what, and a text that can be shown"},
+		},
+	}
+}
+
+// putOf stores a body whose source is not the range of its spool file but whatever source makes of the file.
+func putOf(source func(f *os.File, off int64) io.ReaderAt) func(p *fakeProcess) {
+	return func(p *fakeProcess) {
+		good := p.put
+		p.put = func(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
+			f, off := req.Body.File()
+			if f == nil {
+				return good(ctx, req)
+			}
+			content := make([]byte, req.Body.Size())
+			if _, err := source(f, off).ReadAt(content, 0); err != nil && !errors.Is(err, io.EOF) {
+				return sdk.PutResult{}, err
+			}
+			return p.mem.Put(ctx, sdk.PutRequest{Key: req.Key, Body: sdk.BytesBody(content)})
+		}
+	}
+}
