@@ -139,7 +139,7 @@ func TestAnswersHaveTheirShapeBeforeAnythingHasHappened(t *testing.T) {
 	h.until("it begins paused", func() bool { return h.view("p").State == "paused" })
 	for path, want := range map[string]string{
 		"/checkpoint/sync_status": `{"success":null,"failure":null,"periodic":null,"periodic_failure":null,"running":null,"incarnation_uuid":"I",` +
-			`"targets":[{"target":"t","state":"ready","success":null,"failure":null,"periodic":null,"periodic_failure":null,"queued":[],"running":null,"running_since":null}]}`,
+			`"targets":[{"target":"t","state":"ready","fencing":"required","warnings":[],"rights":null,"success":null,"failure":null,"periodic":null,"periodic_failure":null,"queued":[],"running":null,"running_since":null}]}`,
 		"/checkpoint_status": `{"success":null,"failure":null,"incarnation_uuid":"I"}`,
 		"/checkpoints":       `[]`, "/checkpoints/remote": `[]`,
 		"/stats": `{"step":0,"buffered":0,"state_bytes":8192,"inputs":[{"name":"rows","applied":0,"rejected":0,"buffered":0}]}`,
