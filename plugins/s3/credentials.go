@@ -64,7 +64,7 @@ func (refresher) IsErrorRetryable(err error) bool {
 		return false
 	}
 	switch api.ErrorCode() {
-	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId":
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId", "XAdminUserNotFound":
 		return true
 	}
 	return false

@@ -25,7 +25,8 @@ type errorTable struct {
 func (t errorTable) explain(err error) *sdk.Error {
 	var api smithy.APIError
 	var res *smithyhttp.ResponseError
-	isAPI, isResponse := errors.As(err, &api), errors.As(err, &res)
+	isAPI := errors.As(err, &api)
+	isResponse := errors.As(err, &res) && res.HTTPStatusCode() > 0 // 0: the client wraps failures without any response, too
 	switch {
 	case !isAPI && !isResponse:
 		return nil

@@ -40,6 +40,7 @@ func TestTheAnswersOfStoresHaveTheirMeaning(t *testing.T) {
 		{"TokenRefreshRequired", 400, sdk.Unauthenticated, "temporary credentials"},
 		{"InvalidToken", 400, sdk.Unauthenticated, "temporary credentials"},
 		{"InvalidAccessKeyId", 403, sdk.Unauthenticated, "does not know the access key"},
+		{"XAdminUserNotFound", 404, sdk.Unauthenticated, "does not know the access key"}, // versitygw
 		{"SignatureDoesNotMatch", 403, sdk.Unauthenticated, "secret key"},
 		{"RequestTimeTooSkewed", 403, sdk.Unavailable, "clock"},
 		{"NoSuchBucket", 404, sdk.InvalidConfig, `no bucket "bucket"`},

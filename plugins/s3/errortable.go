@@ -43,7 +43,7 @@ func (t errorTable) access(code string) (sdk.Error, bool) {
 		return sdk.Error{Code: sdk.PermissionDenied, Hint: t.rightsHint()}, true
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken":
 		return sdk.Error{Code: sdk.Unauthenticated, Hint: "the temporary credentials are no longer good: give new ones, or a source that renews them"}, true
-	case "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException":
+	case "InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException", "XAdminUserNotFound":
 		return sdk.Error{Code: sdk.Unauthenticated, Hint: "this store does not know the access key; is it of this store and still active?"}, true
 	case "SignatureDoesNotMatch", "InvalidSecurity":
 		return sdk.Error{Code: sdk.Unauthenticated, Hint: "the secret key does not belong to the access key, or a proxy changes requests on their way"}, true

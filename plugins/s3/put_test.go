@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -67,6 +68,9 @@ func TestABodyIsReadOnceAndSignedWithItsDigestOnHTTPAndOnHTTPS(t *testing.T) {
 				if read := counted.bytes.Load(); read != int64(size) {
 					t.Errorf("%d bytes were read of a body of %d", read, size)
 				}
+				if n := len(store.requests()); n != 1 {
+					t.Errorf("%d requests for one object", n)
+				}
 				wantPlainPut(t, store.last(t), content)
 			})
 		}
@@ -104,7 +108,7 @@ func wantPlainPut(t *testing.T, req request, content []byte) {
 
 func TestACertificateThatIsNotTrustedIsToldWithARemedy(t *testing.T) {
 	server := httptest.NewUnstartedServer(says(200, ""))
-	server.Config.ErrorLog = nil
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
 	_, err := openAt(t, server.URL).Put(t.Context(), putRequest("k", "x"))

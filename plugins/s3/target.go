@@ -88,7 +88,7 @@ func signedAs(sum [32]byte) func(*middleware.Stack) error {
 
 func putResult(req sdk.PutRequest, out *s3.PutObjectOutput) (sdk.PutResult, error) {
 	res := sdk.PutResult{Version: aws.ToString(out.ETag)}
-	if out.ChecksumSHA256 == nil {
+	if aws.ToString(out.ChecksumSHA256) == "" {
 		return res, nil
 	}
 	sum, err := base64.StdEncoding.DecodeString(*out.ChecksumSHA256)
