@@ -43,11 +43,13 @@ the skips are listed with their reasons. Exit code 7 means that a case failed, o
 	flags.StringArrayVar(&f.candidate.Settings, "set", nil, "an attribute of the plugin, NAME=VALUE, in place of a configuration file; may be repeated")
 	flags.StringVar(&f.levels, "level", "core,conditional,bulk,process", "levels to examine")
 	flags.IntVar(&f.keys, "keys", sdktest.DefaultKeys, "number of objects in the largest listing of the level bulk")
-	cmd.MarkFlagsMutuallyExclusive("config", "set")
 	return cmd
 }
 
 func (f checkFlags) parsed() ([]sdktest.Level, error) {
+	if f.candidate.Config != "" && len(f.candidate.Settings) > 0 {
+		return nil, usageError{errors.New("--config and --set: give one of them")}
+	}
 	if f.candidate.Target != "" && f.candidate.Config == "" {
 		return nil, usageError{errors.New("--target names a block of a configuration: name its file too, --config FILE")}
 	}

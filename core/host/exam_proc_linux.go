@@ -3,9 +3,12 @@ package host
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,10 +58,24 @@ func outgoing(all []socket, mine map[string]bool) (open []string) {
 	}
 	for _, s := range all {
 		if mine[s.inode] && slices.Contains([]string{tcpEstablished, tcpSynSent}, s.state) && !listening[s.localPort()] {
-			open = append(open, "to "+s.remote)
+			open = append(open, "to "+readAddress(s.remote))
 		}
 	}
 	return open
+}
+
+// readAddress makes 127.0.0.1:9000 of 0100007F:2328: the address is in words of four bytes, each in the order of this machine.
+func readAddress(text string) string {
+	address, port, _ := strings.Cut(text, ":")
+	ip, err := hex.DecodeString(address)
+	number, portErr := strconv.ParseUint(port, 16, 16)
+	if err != nil || portErr != nil || len(ip)%4 != 0 {
+		return text
+	}
+	for word := range slices.Chunk(ip, 4) {
+		binary.NativeEndian.PutUint32(word, binary.BigEndian.Uint32(word))
+	}
+	return net.JoinHostPort(net.IP(ip).String(), strconv.FormatUint(number, 10))
 }
 
 func parseSockets(text []byte) (sockets []socket) {

@@ -23,12 +23,11 @@ func bulkListCases() []Case {
 func manyNames(n int) []string {
 	names := make([]string, 0, n)
 	for i := range n {
-		switch {
-		case i%5 == 0:
-			names = append(names, fmt.Sprintf("many/commit/%020d.json.zst", i))
-		default:
-			names = append(names, fmt.Sprintf("many/pack/%04d/%08d/%064x", i%7, i/100, uint64(i)*0x9e3779b97f4a7c15))
+		name := fmt.Sprintf("many/pack/%04d/%08d/%064x", i%7, i/100, uint64(i)*0x9e3779b97f4a7c15)
+		if i%5 == 0 {
+			name = fmt.Sprintf("many/commit/%020d.json.zst", i)
 		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names

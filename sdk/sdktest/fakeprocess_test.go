@@ -224,9 +224,11 @@ func (p *fakeProcess) key(name string) string {
 func (p *fakeProcess) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
 	return p.client.List(ctx, req)
 }
+
 func (p *fakeProcess) Delete(ctx context.Context, keys []string) error {
 	return p.client.Delete(ctx, keys)
 }
+
 func (p *fakeProcess) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
 	if strings.Contains(req.Key, "/slow-") {
 		p.await(p.patience * 5 / 4) // a throttled process would take so long by itself
@@ -253,9 +255,11 @@ func (p *fakeProcess) Describe(ctx context.Context) (sdk.Description, error) {
 	d, err := p.client.Describe(ctx)
 	return p.describe(d), err
 }
+
 func (p *fakeProcess) Validate(ctx context.Context, config []byte) error {
 	return p.validate(ctx, config)
 }
+
 func (p *fakeProcess) Configure(ctx context.Context, config []byte) error {
 	return p.configure(ctx, config)
 }
