@@ -53,11 +53,12 @@ export class Calls {
     };
   }
 
-  /** stream makes a gRPC handler of work(request, send, signal), and sends beat() every second while it works. */
+  /** stream makes a gRPC handler of work(request, send, signal, beat). While it works the host hears beat.event() at once and every second. */
   stream(op, newBeat, work) {
     return (call) => {
       const beat = newBeat();
       const timer = setInterval(() => call.write(beat.event()), 1000);
+      call.write(beat.event());
       const send = async (event, signal) => {
         // A host that does not read holds the sender, not this process's memory.
         if (!call.write(event)) await once(call, 'drain', { signal }).catch(() => {});
