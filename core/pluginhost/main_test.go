@@ -1,11 +1,15 @@
 package pluginhost
 
 import (
+	"bytes"
 	"context"
+	"debug/elf"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -70,6 +74,8 @@ func play(role string) {
 		fmt.Fprintln(os.Stderr, "arguments:", len(os.Args)-1)
 		_, err := io.Copy(io.Discard, os.Stdin)
 		fmt.Fprintln(os.Stderr, "stdin ended:", err)
+	case "rogue":
+		rogue{os.Getenv(behaviourVar)}.serve()
 	default:
 		playOnLinux(role)
 	}
@@ -84,6 +90,9 @@ func serve() {
 	rpc.Serve(sdk.Plugin[testConfig]{
 		Name: "test", Version: "1.2.3", Doc: "A plugin that misbehaves on request.",
 		Validate: func(cfg testConfig) error {
+			if strings.HasPrefix(cfg.Mark, "hunter2") {
+				return &sdk.Error{Code: sdk.InvalidConfig, Attribute: "mark", Err: errors.New("must not be " + cfg.Mark), Hint: "change " + cfg.Mark}
+			}
 			if cfg.Mark == "bad" {
 				return &sdk.Error{Code: sdk.InvalidConfig, Attribute: "mark", Err: errors.New("must not be bad")}
 			}
@@ -117,8 +126,42 @@ func misbehave(ctx context.Context, call sdktest.Call) error {
 		select {}
 	case "fork":
 		startChild(true)
+	case "forks":
+		startChildren(200)
+	case "flood":
+		fmt.Fprint(realStderr(), strings.Repeat("[ERROR] all is lost\n", 100_000)+"the last line\n")
+	case "leak":
+		return leak(call.Key)
 	}
 	return nil
+}
+
+// leak prints the secret that a test has planted in the configuration in all ways of a careless program, and dies of it.
+func leak(key string) error {
+	secret := os.Getenv("PLANTED")
+	encoded := base64.StdEncoding.EncodeToString([]byte("user:" + secret))
+	fmt.Fprintln(realStderr(), "connecting with "+secret)
+	fmt.Fprintf(realStderr(), "{\"@level\":\"error\",\"@message\":%q,\"authorization\":\"Basic %s\",\"deep\":{\"key\":%q}}\n", "key "+secret, encoded, secret)
+	fmt.Fprintln(os.Stdout, "GET /?sig="+url.QueryEscape(secret)+" HTTP/1.1")
+	if filepath.Dir(key) == "x" {
+		panic("bad credentials " + secret)
+	}
+	return &sdk.Error{Code: sdk.PermissionDenied, Provider: "key " + secret, Hint: "replace " + secret, Err: errors.New("refused: " + secret)}
+}
+
+// startChildren leaves processes in the group that hold the lock on the file LOCK together.
+func startChildren(n int) {
+	f, err := os.OpenFile(os.Getenv("LOCK"), os.O_RDWR, 0)
+	if err != nil || !tryLock(f) {
+		panic(fmt.Sprint("cannot lock: ", err))
+	}
+	for range n {
+		cmd := exec.Command("/bin/sleep", "120")
+		cmd.ExtraFiles = []*os.File{f}
+		if err := cmd.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
 }
 
 // realStderr is descriptor 2: once a plugin serves, go-plugin has put a stream of the connection in the place of os.Stderr.
@@ -143,7 +186,7 @@ func startChild(setsid bool) int {
 	return cmd.Process.Pid
 }
 
-// testBinary installs this binary as a plugin file once.
+// testBinary installs this binary as a plugin file once, without what only a debugger reads: each start copies it.
 var testBinary = sync.OnceValues(func() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -154,8 +197,24 @@ var testBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "cairn-plugin-test")
-	return path, os.Symlink(self, path)
+	return path, copyLoaded(self, path)
 })
+
+// copyLoaded copies of a program what the kernel maps. Of one that is not ELF it copies all.
+func copyLoaded(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if program, err := elf.NewFile(bytes.NewReader(content)); err == nil {
+		end := uint64(0)
+		for _, part := range program.Progs {
+			end = max(end, part.Off+part.Filesz)
+		}
+		content = content[:end]
+	}
+	return os.WriteFile(to, content, 0o700)
+}
 
 func testSpec(t *testing.T, role string) Spec {
 	t.Helper()
@@ -209,6 +268,13 @@ func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// reset forgets what was logged, so that a long test does not weigh its own log.
+func (l *logged) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }
 
 func (l *logged) count(text string) int { return strings.Count(l.String(), text) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -331,42 +330,4 @@ func TestTheStartsOfABadTargetAreSpacedAndNeverEnd(t *testing.T) {
 			t.Errorf("now %s", s.Status().State)
 		}
 	})
-}
-
-func TestAHundredCrashesLeaveNothingBehind(t *testing.T) {
-	opts, _ := testOptions(t)
-	opts.Restart.Crashes = 1 << 30
-	s, stop := supervised(t, testSpec(t, "good"), opts)
-	crash := func(n int) {
-		for range n {
-			if err := put(t.Context(), s, "k"); err != nil {
-				t.Fatal(err)
-			}
-			pid, restarts := s.Status().PID, s.Status().Restarts
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "it is started again", func() bool {
-				st := s.Status()
-				return st.Restarts == restarts+1 && st.State == StateReady
-			})
-		}
-	}
-	crash(5)
-	goroutines, files, dirs := runtime.NumGoroutine(), openFiles(t), len(namesIn(t, opts.RuntimeDir))
-	crash(100)
-	eventually(t, "goroutines, descriptors and directories are as many as before", func() bool {
-		return runtime.NumGoroutine() <= goroutines+2 && openFiles(t) <= files+2 && len(namesIn(t, opts.RuntimeDir)) <= dirs
-	})
-	stop()
-	wantEmpty(t, opts.RuntimeDir)
-}
-
-func openFiles(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/dev/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
 }
