@@ -47,18 +47,22 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// buildPlugins puts the first-party plugins into a folder that only this user may write.
-func buildPlugins(t *testing.T) string {
+// buildPlugins puts first-party plugins into a folder that only this user may write: the file plugin, and those that are named.
+func buildPlugins(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "cairn-plugin-file"), "github.com/cairnsync/cairn/plugins/file").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build plugin: %v\n%s", err, out)
-	}
-	for _, path := range []string{dir, filepath.Join(dir, "cairn-plugin-file")} {
-		if err := os.Chmod(path, 0o755); err != nil {
+	for _, name := range append(names, "file") {
+		file := filepath.Join(dir, "cairn-plugin-"+name)
+		out, err := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/cairnsync/cairn/plugins/"+name).CombinedOutput()
+		if err != nil {
+			t.Fatalf("build plugin %s: %v\n%s", name, err, out)
+		}
+		if err := os.Chmod(file, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

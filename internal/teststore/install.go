@@ -14,8 +14,8 @@ import (
 )
 
 // installLimit bounds an installation, and the wait for one that another process is at: a cold compilation of fake-gcs-server takes
-// five minutes on two cores.
-const installLimit = 20 * time.Minute
+// five minutes on two idle cores, and a quarter of an hour on busy ones.
+const installLimit = 40 * time.Minute
 
 // recipe is how a pinned program gets onto this machine.
 type recipe struct {

@@ -1,4 +1,4 @@
-//go:build torture
+//go:build torture || cloud
 
 package main
 
@@ -26,9 +26,10 @@ const patience = 2 * time.Minute
 
 // settings are what the tests vary in a world's configuration.
 type settings struct {
-	plugin     string // of the target: "file" or "faulty"
-	config     string // further attributes of its config block
-	target     string // its folder; "" = one of the world's own
+	plugin     string // of the target
+	config     string // attributes of its config block, beside the path of a target that is a folder
+	target     string // that folder; "" = one of the world's own
+	cloud      bool   // the target is no folder
 	checkpoint string
 	push       string
 	maxBatch   int
@@ -135,7 +136,6 @@ plugin "faulty" {
 target "offsite" {
   plugin = %q
   config {
-    path = %q
     %s
   }
 }
@@ -170,7 +170,14 @@ SQL
     }
   }
 }
-`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.target, w.cfg.config, pipe, w.cfg.maxBatch, apply, apply, w.cfg.checkpoint, w.cfg.push)
+`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.targetConfig(), pipe, w.cfg.maxBatch, apply, apply, w.cfg.checkpoint, w.cfg.push)
+}
+
+func (w *world) targetConfig() string {
+	if w.cfg.cloud {
+		return w.cfg.config
+	}
+	return fmt.Sprintf("path = %q\n    %s", w.target, w.cfg.config)
 }
 
 func faultyPath(t *testing.T) string {
