@@ -149,6 +149,8 @@ func playOnLinux(role string) {
 	switch role {
 	case "host":
 		playHost()
+	case "concealed":
+		playConcealed()
 	case "descriptors":
 		names, err := os.ReadDir("/proc/self/fd")
 		for _, name := range names {

@@ -144,7 +144,8 @@ func leak(key string) error {
 	fmt.Fprintf(realStderr(), "{\"@level\":\"error\",\"@message\":%q,\"authorization\":\"Basic %s\",\"deep\":{\"key\":%q}}\n", "key "+secret, encoded, secret)
 	fmt.Fprintln(os.Stdout, "GET /?sig="+url.QueryEscape(secret)+" HTTP/1.1")
 	if filepath.Dir(key) == "x" {
-		panic("bad credentials " + secret)
+		go panic("bad credentials " + secret) // the SDK makes an error of a panic in the call itself
+		select {}
 	}
 	return &sdk.Error{Code: sdk.PermissionDenied, Provider: "key " + secret, Hint: "replace " + secret, Err: errors.New("refused: " + secret)}
 }

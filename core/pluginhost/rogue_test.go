@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -37,7 +38,9 @@ const behaviourVar = "CAIRN_TEST_BEHAVIOUR"
 type rogue struct{ behaviour string }
 
 func (r rogue) serve() {
-	os.Stdout = os.NewFile(rogueStdout, "stdout")
+	stdout := os.NewFile(rogueStdout, "stdout")
+	defer runtime.KeepAlive(stdout) // go-plugin puts a stream of the connection in its place, and nobody shall close the descriptor
+	os.Stdout = stdout
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: rpc.Handshake(),
 		Plugins:         plugin.PluginSet{rpc.Name: roguePlugin{}},
@@ -254,13 +257,14 @@ func disconnect(c rogueCall) error {
 
 // spew writes 32 MiB without a newline to what was standard output, and then lines that look like another handshake.
 func spew(c rogueCall) error {
-	raw := os.NewFile(rogueStdout, "stdout") // go-plugin has put a stream of the connection in the place of os.Stdout
-	for range 32 {
-		if _, err := raw.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
+	text := append(bytes.Repeat([]byte("x"), 32<<20), "\n1|1|unix|/tmp/evil|grpc|\n"...)
+	for len(text) > 0 {
+		n, err := syscall.Write(rogueStdout, text)
+		if err != nil {
 			return err
 		}
+		text = text[n:]
 	}
-	fmt.Fprint(raw, "\n1|1|unix|/tmp/evil|grpc|\n")
 	return c.behave()
 }
 

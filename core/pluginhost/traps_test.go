@@ -88,7 +88,7 @@ func TestASecretThatAPluginPrintsIsSeenNowhere(t *testing.T) {
 		"the status": fmt.Sprintf("%+v", s.Status()), "the log": log.String(),
 	}
 	for where, text := range seen {
-		if !strings.Contains(text, dots) {
+		if !strings.Contains(text, dots) && where != "the error of the crash" { // which shows the last lines only
 			t.Errorf("%s shows nothing masked: %.2000s", where, text)
 		}
 		for _, form := range formsOf(plantedSecret) {
