@@ -168,6 +168,7 @@ func (s *stage) play(t *testing.T, seed uint64, wrong mutants) (story []string, 
 		names := []string{"A", "B"}
 		if s.alone {
 			w.alone, w.lies, w.fencing, w.wipes, names = true, true, FencingAdvisory, false, names[:1]
+			w.faults += 4 // one host alone meets less
 		}
 		for i, name := range names {
 			w.hosts = append(w.hosts, &host{name: name, index: i, spool: s.spool, codecs: s.codecs[i], wrong: wrong})
