@@ -24,6 +24,10 @@ type Candidate struct {
 	Settings []string // each "name=value", see settingsJSON
 }
 
+// examPatience is how long a plugin under examination may be silent: three times as long as for any host, because exams run where programs are
+// built, on machines that are busy. That it is never silent for more than a second is a case of its own.
+const examPatience = 30 * time.Second
+
 // PluginProtocol is the major version of the protocol that this host speaks with plugins.
 const PluginProtocol = pluginhost.Protocol
 
@@ -48,7 +52,9 @@ func OpenExam(ctx context.Context, c Candidate, opts LoadOptions) (*Exam, error)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder to run plugins from: %w", err)
 	}
-	e := &Exam{scratch: scratch, opts: pluginhost.Options{Log: hclog.NewNullLogger(), RuntimeDir: filepath.Join(scratch, "run"), Now: opts.Now}}
+	e := &Exam{scratch: scratch, opts: pluginhost.Options{
+		Log: hclog.NewNullLogger(), RuntimeDir: filepath.Join(scratch, "run"), Now: opts.Now, Timeouts: pluginhost.Timeouts{Hung: examPatience},
+	}}
 	if err := e.start(ctx, c, opts); err != nil {
 		e.Close(ctx)
 		return nil, err
@@ -128,8 +134,8 @@ func (e *Exam) Reopen(ctx context.Context) (sdk.Target, error) { return e.config
 // Config is the JSON object that the plugin is configured with, secrets and all.
 func (e *Exam) Config() []byte { return e.spec.Config }
 
-// Start starts one more process, which is not configured. patience is how long it may be silent during a call before it counts as hung; 0 = as
-// long as for any host. The caller closes it.
+// Start starts one more process, which is not configured. patience is how long it may be silent during a call before it counts as hung; 0 =
+// examPatience. The caller closes it.
 func (e *Exam) Start(ctx context.Context, patience time.Duration) (*Examined, error) {
 	said := &transcript{}
 	// Only what a start needs: with the target's secrets known to it, pluginhost would mask what the exam is looking for.
@@ -137,7 +143,10 @@ func (e *Exam) Start(ctx context.Context, patience time.Duration) (*Examined, er
 		Target: e.spec.Target, Plugin: e.spec.Plugin, Path: e.spec.Path, Env: e.spec.Env, Dev: true, Config: e.spec.Config, Spool: e.spec.Spool,
 	}
 	opts := e.opts
-	opts.Log, opts.Timeouts.Hung = said.logger(), patience
+	opts.Log = said.logger()
+	if patience > 0 {
+		opts.Timeouts.Hung = patience
+	}
 	subject, err := pluginhost.Launch(ctx, spec, opts)
 	if err != nil {
 		return nil, err

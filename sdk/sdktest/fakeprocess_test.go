@@ -66,7 +66,7 @@ func (f *fakePlugin) Start(ctx context.Context, patience time.Duration) (sdktest
 	p := &fakeProcess{plugin: f, number: f.starts, patience: patience, mem: f.store, exited: make(chan struct{}), running: make(chan struct{})}
 	f.mu.Unlock()
 	close(p.running)
-	client, stop, err := rpc.InProcess(context.WithoutCancel(ctx), p.definition(), hclog.NewNullLogger(), rpc.Clocks{})
+	client, stop, err := rpc.InProcess(context.WithoutCancel(ctx), p.definition(), hclog.NewNullLogger(), rpc.Clocks{Hung: time.Minute})
 	if err != nil {
 		return nil, err
 	}

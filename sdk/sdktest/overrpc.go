@@ -3,6 +3,7 @@ package sdktest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -18,7 +19,9 @@ func OverRPC(t testing.TB, target sdk.Target) (client *rpc.Client, spool string)
 		Name: "test", Version: sdk.Version,
 		Open: func(context.Context, sdk.Env, struct{}) (sdk.Target, error) { return target, nil },
 	}
-	client, stop, err := rpc.InProcess(context.WithoutCancel(t.Context()), p, hclog.NewNullLogger(), rpc.Clocks{})
+	// One process cannot hang without the other here; a machine that is busy with other tests can make it seem so.
+	patient := rpc.Clocks{Hung: time.Minute, Stall: 5 * time.Minute}
+	client, stop, err := rpc.InProcess(context.WithoutCancel(t.Context()), p, hclog.NewNullLogger(), patient)
 	if err != nil {
 		t.Fatal(err)
 	}

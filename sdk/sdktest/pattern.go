@@ -27,21 +27,22 @@ func (p pattern) word(i int64) uint64 {
 	return w ^ w>>29
 }
 
+// at is byte i.
+func (p pattern) at(i int64) byte { return byte(p.word(i-i%8) >> (8 * (i % 8))) }
+
 // ReadAt implements io.ReaderAt.
 func (p pattern) ReadAt(b []byte, off int64) (n int, err error) {
 	if left := p.size - off; left < int64(len(b)) {
 		b, err = b[:max(left, 0)], io.EOF
 	}
-	for n < len(b) {
-		at := off + int64(n)
-		if at%8 == 0 && len(b)-n >= 8 {
-			binary.LittleEndian.PutUint64(b[n:], p.word(at))
-			n += 8
-			continue
-		}
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], p.word(at-at%8))
-		n += copy(b[n:], word[at%8:])
+	for ; n < len(b) && (off+int64(n))%8 != 0; n++ {
+		b[n] = p.at(off + int64(n))
+	}
+	for ; len(b)-n >= 8; n += 8 {
+		binary.LittleEndian.PutUint64(b[n:], p.word(off+int64(n)))
+	}
+	for ; n < len(b); n++ {
+		b[n] = p.at(off + int64(n))
 	}
 	return n, err
 }

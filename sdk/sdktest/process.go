@@ -17,7 +17,7 @@ import (
 // this package starts none.
 type Starter interface {
 	// Start starts one more, which is described but not configured. patience is how long a call of it may go on without an event before the
-	// host takes the process for hung; 0 = the host's own 10 s.
+	// host takes the process for hung; 0 = as long as the host likes.
 	Start(ctx context.Context, patience time.Duration) (Instance, error)
 	// Config is the JSON object that Env.Target was configured with.
 	Config() []byte
