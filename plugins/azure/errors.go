@@ -130,7 +130,7 @@ func (t table) explain(err error) *sdk.Error {
 		m = byStatus(answer.StatusCode)
 	}
 	told := &sdk.Error{Code: m.code, Attribute: m.attribute, Hint: m.hint, Err: errors.New(t.scrub(text(answer)))}
-	if told.Code == sdk.Unauthenticated {
+	if told.Code == sdk.Unauthenticated || told.Code == sdk.PermissionDenied {
 		told.Hint += t.expiry()
 	}
 	told.Provider = provider(answer)

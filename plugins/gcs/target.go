@@ -32,11 +32,15 @@ var (
 
 // open makes the client. It does no network I/O, nor does it read credentials: the first request finds out.
 func open(ctx context.Context, cfg Config, now func() time.Time) (*target, error) {
+	return assemble(ctx, cfg, newTransport(), now)
+}
+
+func assemble(ctx context.Context, cfg Config, base *http.Transport, now func() time.Time) (*target, error) {
 	endpoint, err := cfg.endpoint()
 	if err != nil {
 		return nil, err
 	}
-	t := &target{base: newTransport()}
+	t := &target{base: base}
 	if endpoint.Scheme == "https" {
 		authority := &http.Client{Transport: t.base, Timeout: fetchTimeout}
 		t.tokens = newTokens(ctx, cfg.CredentialsFile, authority, now)

@@ -133,7 +133,7 @@ func (t *tokens) run(f *fetch) (token, error) {
 	if f.creds == nil {
 		var err error
 		if f.creds, err = t.read(); err != nil {
-			return token{}, tokenFault(err)
+			return token{}, err
 		}
 	}
 	got, err := f.creds.Token(ctx)
@@ -173,8 +173,24 @@ func (t *tokens) read() (*auth.Credentials, error) {
 	opts := &credentials.DetectOptions{Scopes: []string{scope}, Client: t.client, DisableAsyncRefresh: true}
 	path := t.path()
 	if path == "" {
-		return credentials.DetectDefault(opts)
+		creds, err := credentials.DetectDefault(opts)
+		if err != nil {
+			return nil, tokenFault(err)
+		}
+		return creds, nil
 	}
+	creds, err := readFile(path, opts)
+	if err != nil {
+		fault := &sdk.Error{Code: sdk.Unauthenticated, Err: err, Hint: "give a key or configuration file as Google Cloud makes it, which the user that runs cairn can read"}
+		if t.file != "" {
+			fault.Attribute = "credentials_file"
+		}
+		return nil, fault
+	}
+	return creds, nil
+}
+
+func readFile(path string, opts *credentials.DetectOptions) (*auth.Credentials, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -185,7 +201,11 @@ func (t *tokens) read() (*auth.Credentials, error) {
 	if err := json.Unmarshal(text, &kind); err != nil {
 		return nil, fmt.Errorf("%s is not JSON", path) // the cause may quote a part of a key
 	}
-	return credentials.NewCredentialsFromJSON(kind.Type, text, opts)
+	creds, err := credentials.NewCredentialsFromJSON(kind.Type, text, opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return creds, nil
 }
 
 // stampOf changes when a file is replaced or rewritten.
@@ -212,8 +232,6 @@ func tokenFault(err error) error {
 			told.Code, told.Hint = sdk.Unavailable, hintAuthority
 			told.RetryAfter = retryAfter(answer.Response.Header)
 		}
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		told.Attribute, told.Hint = "credentials_file", "let the user that runs cairn read the file"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout):
 		told.Code, told.Hint = sdk.Unavailable, hintAuthority // *url.Error and *net.OpError have Timeout
 	}

@@ -53,7 +53,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case read != nil:
 		res.Body = read.body(res)
-	case req.Method == http.MethodDelete, req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/o"):
+	default: // an upload, a page of a listing, a deletion
 		return wholeAnswer(res)
 	}
 	return res, nil
@@ -92,7 +92,8 @@ func withToken(req *http.Request, tok token) *http.Request {
 	return own
 }
 
-// wholeAnswer reads an answer of 200 to its end. Google's client takes an error in one for a page without objects, or for a deletion done.
+// wholeAnswer reads an answer of success to its end. Google's client takes an error in one for a page without objects, or for a deletion
+// done; a real deletion is answered with nothing.
 func wholeAnswer(res *http.Response) (*http.Response, error) {
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxListing))
@@ -102,7 +103,8 @@ func wholeAnswer(res *http.Response) (*http.Response, error) {
 	var answer struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(text, &answer); len(text) > 0 && err != nil || answer.Error != nil {
+	none := len(text) == 0 && res.Request.Method == http.MethodDelete
+	if err := json.Unmarshal(text, &answer); err != nil && !none || answer.Error != nil {
 		return nil, &sdk.Error{Code: sdk.Unavailable, Err: errors.New("an answer of success ends in its middle, or is something else"), Hint: hintEndpoint}
 	}
 	res.Body = io.NopCloser(bytes.NewReader(text))
