@@ -37,6 +37,9 @@ func (p *program) configFlags(cmd *cobra.Command) {
 }
 
 func (p *program) runHost(ctx context.Context, listen string, exclude []string) error {
+	if err := host.Conceal(); err != nil {
+		fmt.Fprintln(p.stderr, "cairn:", err)
+	}
 	cfg, err := p.load(ctx, listen)
 	if err != nil {
 		return err
