@@ -62,7 +62,7 @@ func soleUsers() map[string][]string {
 		"github.com/spf13/cobra":         {"cmd/host"},
 		"github.com/vbauerster/mpb":      {"cmd/host"},
 		"gocloud.dev":                    {"sdk/blobtarget", "plugins/s3", "plugins/gcs", "plugins/azure"},
-		"github.com/aws":                 {"plugins/s3"},
+		"github.com/aws":                 {"plugins/s3", "internal/teststore"},
 		"cloud.google.com/go":            {"plugins/gcs"},
 		"google.golang.org/api":          {"plugins/gcs"},
 		"github.com/Azure":               {"plugins/azure", "internal/teststore"},
