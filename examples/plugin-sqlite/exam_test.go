@@ -33,7 +33,7 @@ func openTest(t *testing.T, path string) *target {
 
 func openConfig(t *testing.T, cfg Config) *target {
 	t.Helper()
-	opened, err := openTarget(cfg)
+	opened, err := openTarget(cfg, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

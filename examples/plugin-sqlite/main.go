@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/rpc"
@@ -21,7 +22,7 @@ func plugin() sdk.Plugin[Config] {
 		Doc:      "stores objects as rows of an SQLite database on a local disk",
 		Validate: validate,
 		Open: func(_ context.Context, _ sdk.Env, cfg Config) (sdk.Target, error) {
-			return openTarget(cfg)
+			return openTarget(cfg, time.Now)
 		},
 	}
 }

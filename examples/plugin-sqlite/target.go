@@ -26,12 +26,12 @@ var (
 	_ io.Closer  = (*target)(nil)
 )
 
-func openTarget(cfg Config) (*target, error) {
+func openTarget(cfg Config, now func() time.Time) (*target, error) {
 	db, err := openDatabase(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &target{db: db, now: time.Now}, nil
+	return &target{db: db, now: now}, nil
 }
 
 // Close lets go of the file.
@@ -89,7 +89,7 @@ func fill(ctx context.Context, tx *sql.Tx, id int64, body sdk.Body) error {
 	if err != nil {
 		return err
 	}
-	defer insert.Close()
+	defer func() { _ = insert.Close() }() // it ends with its transaction anyway
 	src := body.Reader()
 	chunk := make([]byte, min(chunkSize, body.Size()))
 	for seq, left := int64(0), body.Size(); ; seq++ {
@@ -158,7 +158,7 @@ func (t *target) list(ctx context.Context, req sdk.ListRequest, yield func(sdk.O
 	if err != nil {
 		return false, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // rows.Err has told what there was to tell
 	for rows.Next() {
 		var obj sdk.Object
 		var modified int64
