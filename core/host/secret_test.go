@@ -2,7 +2,12 @@ package host
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,5 +49,60 @@ func TestUnderRequireChecksumsTheLineToAddIsGivenAndWorks(t *testing.T) {
 	wrong := `checksum = "sha256:` + strings.Repeat("0", 64) + `"`
 	if text, bad := check("plugin \"file\" {\n" + wrong + "\n}\n"); !bad || !strings.Contains(text, strings.TrimPrefix(strings.Trim(line, `"`), `checksum = "`)) {
 		t.Errorf("with a wrong one:\n%s", text)
+	}
+}
+
+// plantSecrets builds the leaky plugin and answers the blocks of a target that uses it.
+func (w *world) plantSecrets(key, token string) string {
+	w.t.Helper()
+	path := w.path("cairn-plugin-leaky")
+	out, err := exec.Command("go", "build", "-o", path, "./testdata/leaky").CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("build plugin: %v\n%s", err, out)
+	}
+	return fmt.Sprintf("plugin \"leaky\" {\n  path = %q\n  dev  = true\n  env  = { API_TOKEN = %q }\n}\ntarget \"leak\" {\n  plugin = \"leaky\"\n  config {\n    key = %q\n  }\n}\n", path, token, key)
+}
+
+func TestAPlantedSecretIsSeenInNoLogStatusAnswerOrFile(t *testing.T) {
+	const key, token = "Tr0ub4dor&3-/+horse", "t0ken-of-the-environment"
+	w := newWorld(t)
+	file := w.path("cairn.hcl")
+	hcl := w.hcl(conf{more: w.plantSecrets(key, token), sync: "    sync \"leak\" {\n      push_interval = \"100ms\"\n    }\n", checkpoint: "100ms"})
+	must(t, os.WriteFile(file, []byte(hcl), 0o600))
+	cfg, found := Load(t.Context(), file, LoadOptions{Now: time.Now})
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	h := w.run(cfg).up()
+	h.insert(1, 10)
+	seen := map[string]string{}
+	h.until("the plugin has died of its secret", func() bool {
+		for _, path := range []string{"/v0/pipelines/p", "/v0/pipelines", "/v0/pipelines/p/checkpoints", "/v0/pipelines/p/jobs", "/v0/health", "/metrics", "/"} {
+			_, _, answer := h.call("GET", path, "")
+			seen[path] += answer
+		}
+		return strings.Contains(h.log.String(), "died of") && strings.Contains(seen["/v0/pipelines/p"], "exited with code 2")
+	})
+	h.stop()
+	seen["log"] = h.log.String()
+	must(t, filepath.WalkDir(w.path("data"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var content []byte
+			content, err = os.ReadFile(path)
+			seen[path] = string(content)
+		}
+		return err
+	}))
+	for where, text := range seen {
+		for _, secret := range []string{key, token, url.QueryEscape(key), base64.StdEncoding.EncodeToString([]byte("user:" + key)), base64.StdEncoding.EncodeToString([]byte(key))} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s holds %q", where, secret)
+			}
+		}
+	}
+	for _, where := range []string{"log", "/v0/pipelines/p"} {
+		if !strings.Contains(seen[where], "••••••") {
+			t.Errorf("%s shows nothing masked: the plugin did not leak", where)
+		}
 	}
 }
