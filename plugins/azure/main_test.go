@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
-	"github.com/cairnsync/cairn/internal/rudestore"
 	"github.com/cairnsync/cairn/sdk"
 )
 
@@ -31,10 +30,6 @@ func openTarget(t *testing.T, cfg Config) sdk.Target {
 		}
 	})
 	return opened
-}
-
-func configOf(server rudestore.Server) Config {
-	return Config{Container: server.Bucket, Endpoint: server.Endpoint, Account: server.Account, AccountKey: sdk.Secret(server.AccountKey)}
 }
 
 // wantCode checks the code and that text, hint and attribute hold the words.

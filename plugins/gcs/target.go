@@ -86,7 +86,7 @@ func (t *target) Close() error {
 	if t.tokens != nil {
 		t.tokens.Close()
 	}
-	err := errors.Join(t.Target.(io.Closer).Close(), t.client.Close()) //nolint:forcetypeassert // of blobtarget
+	err := errors.Join(t.Target.(io.Closer).Close(), t.client.Close()) // of blobtarget
 	t.base.CloseIdleConnections()
 	return err
 }
@@ -159,7 +159,7 @@ func fill(ctx context.Context, w io.Writer, body sdk.Body) error {
 
 // source is a body that stops when ctx ends, and remembers why it failed.
 type source struct {
-	ctx  context.Context //nolint:containedctx // of the one copy it is for
+	ctx  context.Context // of the one copy it is for
 	body io.Reader
 	err  error
 }

@@ -42,7 +42,7 @@ type tokens struct {
 	client *http.Client // for the authority that gives tokens
 	now    func() time.Time
 
-	life    context.Context //nolint:containedctx // of the target: a fetch outlives the call that began it
+	life    context.Context // of the target: a fetch outlives the call that began it
 	end     context.CancelFunc
 	running sync.WaitGroup
 

@@ -45,7 +45,7 @@ func startGoogle(t *testing.T) *google {
 	g := &google{store: rudestore.New(rudestore.GCS)}
 	g.life.Store(3600)
 	g.Server = httptest.NewTLSServer(http.HandlerFunc(g.serve))
-	t.Cleanup(g.Server.Close)
+	t.Cleanup(g.Close)
 	return g
 }
 

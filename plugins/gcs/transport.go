@@ -26,7 +26,7 @@ const (
 
 // newTransport is net/http's: proxies by the standard variables, HTTP/2, SSL_CERT_FILE.
 func newTransport() *http.Transport {
-	base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // nobody here replaces it
+	base := http.DefaultTransport.(*http.Transport).Clone() // nobody here replaces it
 	base.MaxIdleConns = 0
 	base.MaxIdleConnsPerHost = idlePerHost
 	base.WriteBufferSize, base.ReadBufferSize = bufferSize, bufferSize
