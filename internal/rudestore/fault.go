@@ -30,6 +30,7 @@ const (
 	dropReply         // do it, and close the connection instead of telling
 	delay             // do it, and tell after 200 ms
 	readHalf          // read half of the request's body and close the connection
+	readLittle        // read the beginning of it and close the connection
 	silence           // read the request and never answer
 	cutBody           // of a get: close the connection after half of the body
 	otherBytes        // of a get: the right number of bytes, one of them another
@@ -60,6 +61,9 @@ func (s *Store) play(f Fault, w http.ResponseWriter, r *http.Request, c call) {
 		s.serve(w, r, c)
 	case readHalf:
 		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2) // of an unknown length nothing
+		panic(http.ErrAbortHandler)
+	case readLittle:
+		_, _ = io.CopyN(io.Discard, r.Body, 1000) // for what it is worth
 		panic(http.ErrAbortHandler)
 	case silence:
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that a client has gone

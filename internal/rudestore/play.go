@@ -32,8 +32,23 @@ func kept() map[string][]byte {
 	return objects
 }
 
-// content of the Put of a scenario: more than the buffers of a connection hold.
-func content() []byte { return bytes.Repeat([]byte("0123456789abcdef"), 1<<16) }
+// content of the Put of a scenario: 1 MiB, or 32, which is more than the buffers at both ends of a connection hold.
+func (s Scenario) content() []byte {
+	n := 1 << 16
+	if s.Large {
+		n <<= 5
+	}
+	return bytes.Repeat([]byte("0123456789abcdef"), n)
+}
+
+// before is what the store holds when the scenario begins.
+func (s Scenario) before() map[string][]byte {
+	objects := kept()
+	if s.Taken {
+		objects[newKey] = []byte("somebody else's")
+	}
+	return objects
+}
 
 // complaints are what a target did wrong.
 type complaints []string
@@ -47,7 +62,7 @@ func (s Scenario) play(t *testing.T, d Dialect, open func(*testing.T, Server) sd
 	if s.Page > 0 {
 		store.page = s.Page
 	}
-	for key, content := range kept() {
+	for key, content := range s.before() {
 		store.Plant(key, content)
 	}
 	target := sdk.Guard(open(t, s.serverFor(t, store)))
@@ -114,7 +129,7 @@ func (s Scenario) call(ctx context.Context, store *Store, target sdk.Target) (er
 func (s Scenario) make(ctx context.Context, target sdk.Target) error {
 	switch s.Call {
 	case Put:
-		_, err := target.Put(ctx, sdk.PutRequest{Key: newKey, Body: sdk.BytesBody(content()), IfAbsent: s.IfAbsent})
+		_, err := target.Put(ctx, sdk.PutRequest{Key: newKey, Body: sdk.BytesBody(s.content()), IfAbsent: s.IfAbsent})
 		return err
 	case Get:
 		return getKept(ctx, target)
@@ -187,10 +202,10 @@ func (s Scenario) judge(c *complaints, want Expect, err error) {
 
 // judgeStore looks at what is stored after the call.
 func (s Scenario) judgeStore(c *complaints, store *Store, want Expect) {
-	objects := kept()
+	objects := s.before()
 	switch {
 	case s.Call == Put && (s.Stored || want.Err == nil):
-		objects[newKey] = content()
+		objects[newKey] = s.content()
 	case s.Call == Delete && s.Stored:
 		delete(objects, keptKey)
 	}
@@ -207,7 +222,7 @@ func (s Scenario) judgeStore(c *complaints, store *Store, want Expect) {
 
 // judgeAfterwards looks at what the same call answers once the store is good again: the bad day must not have spoilt the target.
 func (s Scenario) judgeAfterwards(c *complaints, err error) {
-	switch exists := s.IfAbsent && s.Stored; {
+	switch exists := s.IfAbsent && (s.Stored || s.Taken); {
 	case exists && !errors.Is(err, sdk.Exists):
 		c.addf("the same call on a good day answers %v; want %v", err, sdk.Exists)
 	case !exists && err != nil:

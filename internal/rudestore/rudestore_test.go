@@ -47,6 +47,7 @@ func TestEachSinIsFound(t *testing.T) {
 		{wordless, "a 429"},
 		{wordless, "a 503 with Retry-After"},
 		{wordless, "a checksum"},
+		{blind, "a create that the store breaks off in its middle, because"},
 		{eager, "a Put with IfAbsent that meets another"},
 	} {
 		t.Run(string(c.sin)+", and "+c.scenario, func(t *testing.T) {

@@ -13,6 +13,8 @@ type Scenario struct {
 	Dialects []Dialect // whose bad day it is; nil = everyone's
 	Call     Op        // Put, Get, List or Delete
 	IfAbsent bool      // of a Put
+	Taken    bool      // of a Put: somebody else's object has the key
+	Large    bool      // of a Put: a body that does not fit into the buffers of a connection
 	Fault    Fault
 	Page     int  // keys on a page of a listing; 0 = as many as a vendor has
 	GivesUp  bool // the caller ends its context when the store has the request
@@ -136,6 +138,14 @@ func putScenarios() []Scenario {
 		}),
 		put("a Put with IfAbsent that meets another one under way has not met an object", Scenario{
 			Dialects: []Dialect{S3}, IfAbsent: true, Fault: Fault{Do: answer, what: conflict}, Expect: Expect{Err: sdk.Unavailable, Requests: 2}, // it looks
+		}),
+		put("a create that the store breaks off in its middle has not met an object, unless there is one", Scenario{
+			IfAbsent: true, Large: true, Fault: Fault{Do: readLittle}, Expect: fails(sdk.Unavailable),
+			Except: map[Dialect]Expect{S3: {Err: sdk.Unavailable, Requests: 2}}, // it looks
+		}),
+		put("a create that the store breaks off in its middle, because the key is taken, is Exists where the target looks", Scenario{
+			IfAbsent: true, Taken: true, Large: true, Fault: Fault{Do: readLittle}, Expect: fails(sdk.Unavailable), // the host looks
+			Except: map[Dialect]Expect{S3: {Err: sdk.Exists, Requests: 2}},
 		}),
 		put("a Put with IfAbsent that meets an object is Exists", Scenario{
 			IfAbsent: true, Fault: Fault{Do: answer, what: keyExists}, Expect: fails(sdk.Exists),

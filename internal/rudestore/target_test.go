@@ -31,6 +31,7 @@ const (
 	lossy     sin = "it takes the end of a connection for the end of a body"
 	wordless  sin = "it forgets Retry-After and the vendor's words"
 	rereading sin = "it reads a body for its digest, and again to send it"
+	blind     sin = "it does not look whether a create that was broken off met an object"
 	eager     sin = "it takes any conflict for an object that exists"
 )
 
@@ -70,10 +71,10 @@ func (b *bare) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, erro
 	}
 	res, text, err := b.ask(ctx, http.MethodPut, "/"+req.Key, header, body.Bytes())
 	switch {
-	case err != nil && sdk.CodeOf(err) == sdk.Unavailable && strings.Contains(err.Error(), "Conditional"):
+	case req.IfAbsent && err != nil && (strings.Contains(err.Error(), "Conditional") || errors.Is(err, errUnsent) && b.sin != blind):
 		_, _, lookErr := b.ask(ctx, http.MethodGet, "/"+req.Key, nil, nil)
 		if lookErr == nil || b.sin == eager {
-			return sdk.PutResult{}, sdk.Exists
+			return sdk.PutResult{}, &sdk.Error{Code: sdk.Exists, Err: errors.New("there is one")}
 		}
 		return sdk.PutResult{}, err
 	case err != nil:
@@ -180,14 +181,22 @@ func (b *bare) ask(ctx context.Context, method, what string, header http.Header,
 }
 
 func (b *bare) once(ctx context.Context, method, what string, header http.Header, body []byte) (*http.Response, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, b.server.Endpoint+"/"+b.server.Bucket+what, bytes.NewReader(body))
+	sending := &counted{ReaderAt: bytes.NewReader(body)}
+	req, err := http.NewRequestWithContext(ctx, method, b.server.Endpoint+"/"+b.server.Bucket+what, io.NewSectionReader(sending, 0, int64(len(body))))
 	if err != nil {
 		return nil, nil, err
+	}
+	req.ContentLength = int64(len(body))
+	if len(body) == 0 {
+		req.Body = http.NoBody
 	}
 	for name, values := range header {
 		req.Header[name] = values
 	}
 	res, err := b.client.Do(req)
+	if err != nil && sending.bytes.Load() < int64(len(body)) {
+		err = errors.Join(err, errUnsent)
+	}
 	if err != nil {
 		return nil, nil, lost(ctx, err)
 	}
@@ -203,6 +212,8 @@ func (b *bare) once(ctx context.Context, method, what string, header http.Header
 	_ = xml.Unmarshal(text, &said) // an error without words has a status
 	return nil, nil, b.told(res.StatusCode, res.Header, said)
 }
+
+var errUnsent = errors.New("a part of the body was never sent")
 
 func lost(ctx context.Context, err error) error {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -31,22 +32,48 @@ func (s *store) put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, err
 	if err := checkEmpty(req.Body); err != nil {
 		return sdk.PutResult{}, err
 	}
-	out, err := s.client.PutObject(ctx, s.putInput(req), s3.WithAPIOptions(signedAs(req.Body.SHA256())))
+	body := &upload{BodyReader: req.Body.Reader()}
+	out, err := s.client.PutObject(ctx, s.putInput(req, body), s3.WithAPIOptions(signedAs(req.Body.SHA256())))
 	switch {
 	case err == nil:
 		return putResult(req, out)
-	case req.IfAbsent && apiCode(err) == "ConditionalRequestConflict":
+	case req.IfAbsent && (apiCode(err) == "ConditionalRequestConflict" || brokenOff(err) && body.sent.Load() < req.Body.Size()):
 		return sdk.PutResult{}, s.conflict(ctx, req.Key, err)
 	}
 	return sdk.PutResult{}, err
 }
 
-func (s *store) putInput(req sdk.PutRequest) *s3.PutObjectInput {
+// upload is a body that counts what has been taken of it.
+type upload struct {
+	*sdk.BodyReader
+	sent atomic.Int64
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.BodyReader.Read(p)
+	u.sent.Add(int64(n))
+	return n, err
+}
+
+func (u *upload) Seek(offset int64, whence int) (int64, error) {
+	at, err := u.BodyReader.Seek(offset, whence)
+	if err == nil {
+		u.sent.Store(at)
+	}
+	return at, err
+}
+
+// brokenOff is a request that got no answer, though neither its caller nor its body ended it. Some stores refuse a create while its body is
+// still on the way, and close the connection; net/http then tells of the write that failed and not of the answer that lay behind it. As
+// long as a part of the body was never sent, an object of that name is somebody else's.
+func brokenOff(err error) bool { return apiCode(err) == "" && sdk.CodeOf(err) == sdk.Internal }
+
+func (s *store) putInput(req sdk.PutRequest, body io.Reader) *s3.PutObjectInput {
 	sum := req.Body.SHA256()
 	in := &s3.PutObjectInput{
 		Bucket:               aws.String(s.cfg.Bucket),
 		Key:                  aws.String(req.Key),
-		Body:                 req.Body.Reader(),
+		Body:                 body,
 		ContentLength:        aws.Int64(req.Body.Size()),
 		ContentType:          aws.String("application/octet-stream"),
 		ChecksumSHA256:       aws.String(base64.StdEncoding.EncodeToString(sum[:])),
@@ -99,8 +126,8 @@ func putResult(req sdk.PutRequest, out *s3.PutObjectOutput) (sdk.PutResult, erro
 	return res, nil
 }
 
-// conflict looks what came of a create that raced with another request for the key. The store's 409 alone does not say that there is an
-// object: a delete may have won. A create is told that the key exists only when it does.
+// conflict looks what came of a create that raced with another request for the key, or was broken off. The store's 409 alone does not say that
+// there is an object: a delete may have won. A create is told that the key exists only when it does.
 func (s *store) conflict(ctx context.Context, key string, raced error) error {
 	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(s.cfg.Bucket), Key: aws.String(key), Range: aws.String("bytes=0-0")})
 	switch {
