@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 PLUGINS := $(notdir $(wildcard plugins/*))
 GOFLAGS_TEST ?=
 
-.PHONY: help build run test seeds torture race bench lint generate check tidy clean
+.PHONY: help build run test seeds torture test-cloud race bench lint generate check tidy clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -30,7 +30,7 @@ $(PLUGINS:%=bin/cairn-plugin-%): bin/cairn-plugin-%:
 run: bin/cairn bin/cairn-plugin-file ## build the host and the file plugin, then run examples/quickstart.hcl until Ctrl-C
 	bin/cairn run --config examples/quickstart.hcl
 
-test: ## every test but the torture, with the race detector
+test: ## every test but the torture and the clouds, with the race detector
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -race -timeout 30m $(GOFLAGS_TEST) ./...
 
 seeds: ## the model and the properties at their full number of cases (10,000), without the race detector
@@ -39,13 +39,16 @@ seeds: ## the model and the properties at their full number of cases (10,000), w
 torture: ## kill -9, full disks and failing targets, against real processes (about ten minutes)
 	$(TOOL) gotestsum --format standard-verbose -- -tags torture -timeout 60m -count 1 -run Torture ./cmd/host
 
+test-cloud: ## the cloud plugins against real servers, installed on first use; needs Node.js and npm (about fifteen minutes)
+	.ci/test-cloud
+
 race: test ## the same as test
 
 bench: ## the benchmarks behind the figures in docs/
 	go test -run '^$$' -bench . -benchtime 3x ./core/sqlcircuit ./core/syncer
 
 lint: ## golangci-lint as .golangci.yml says
-	$(TOOL) golangci-lint run --build-tags torture ./...
+	$(TOOL) golangci-lint run --build-tags torture,cloud ./...
 
 generate: ## make the generated code, the OpenAPI document and the reference anew
 	go generate ./...
