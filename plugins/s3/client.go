@@ -19,6 +19,11 @@ const (
 	// connections is how many are kept for the next request; the host has at most 64 Puts in flight on a target.
 	connections = 64
 
+	// expectFrom is the size from which a Put waits for the store's "100 Continue" before it sends its body, in bytes. A store may refuse a
+	// request by its header alone and reset the connection; a client that is still writing then never hears the refusal. Less than this
+	// leaves in one segment with the header.
+	expectFrom = 2 << 10
+
 	// endpointRegion signs requests to stores of others, which ignore it or have this one as their default.
 	endpointRegion = "us-east-1"
 )
@@ -86,6 +91,7 @@ func options(cfg Config) func(*s3.Options) {
 		// The host checks every byte it reads; stores answer ranges with the checksum of the whole object.
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
+		o.ContinueHeaderThresholdBytes = expectFrom
 		o.DisableS3ExpressSessionAuth = aws.Bool(true)
 		o.APIOptions = append(o.APIOptions, checkAnswer, checkPage, sendMD5)
 	}

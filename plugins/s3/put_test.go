@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -163,6 +165,43 @@ func TestACreateAsksForAnAbsentKeyAndItsRefusalIsExists(t *testing.T) {
 	wantError(t, err, sdk.Exists, "PreconditionFailed, request R7")
 	if have := store.last(t).Header.Get("If-None-Match"); have != "*" {
 		t.Errorf("If-None-Match: %q", have)
+	}
+}
+
+// curt refuses each request by its header alone, and resets the connection with the body unread, as versitygw does.
+func curt(t *testing.T, answer string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); serving.Wait() })
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				fmt.Fprintf(conn, "HTTP/1.1 412 Precondition Failed\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
+			}
+			conn.(*net.TCPConn).CloseWrite()
+			if n, _ := conn.Read(make([]byte, 1)); n > 0 { // else the client has read the answer, and hung up
+				t.Error("the client sends its body before it has heard the answer, so that it may never hear it")
+			}
+			conn.(*net.TCPConn).SetLinger(0)
+			conn.Close()
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+func TestARefusalThatComesBeforeTheBodyIsHeard(t *testing.T) {
+	target := openAt(t, curt(t, errorXML("PreconditionFailed", "it exists")))
+	for _, size := range []int{0, 1000, 4 << 10, 1<<20 + 1, 5 << 20} {
+		_, err := target.Put(t.Context(), sdk.PutRequest{Key: "k", Body: sdk.BytesBody(make([]byte, size)), IfAbsent: true})
+		wantError(t, err, sdk.Exists, "it exists")
 	}
 }
 
