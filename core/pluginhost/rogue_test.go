@@ -46,7 +46,7 @@ func (r rogue) serve() {
 		Plugins:         plugin.PluginSet{rpc.Name: roguePlugin{}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			limit := grpc.MaxSendMsgSize(64 << 20)
-			return grpc.NewServer(append(opts, limit, grpc.UnknownServiceHandler(r.handle))...)
+			return grpc.NewServer(append(opts, limit, grpc.UnknownServiceHandler(r.handle), grpc.StreamInterceptor(r.intercept))...)
 		},
 	})
 }

@@ -96,7 +96,7 @@ func TestFailedStartAfterFailedStartLeavesNothingBehind(t *testing.T) {
 		round()
 	}
 	before := held(t, opts.RuntimeDir)
-	for range crashCycles / 10 {
+	for range crashCycles / 20 {
 		round()
 	}
 	eventually(t, "as much is held as before", func() bool {

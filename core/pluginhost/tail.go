@@ -5,10 +5,14 @@ import (
 	"sync"
 )
 
-// tailBytes is how much of a process's last output is kept for the crash report: a Go panic with its goroutines is 5 to 50 KiB.
-const tailBytes = 64 << 10
+// A process's last output is kept for the crash report: a Go panic with its goroutines is 5 to 50 KiB, some hundred lines. Both bounds are
+// needed: a line costs memory and time however short it is.
+const (
+	tailBytes = 64 << 10
+	tailLines = 2000
+)
 
-// tail keeps the newest lines, at most tailBytes of them.
+// tail keeps the newest lines, at most tailBytes and tailLines of them.
 type tail struct {
 	mu    sync.Mutex
 	lines []string
@@ -21,7 +25,7 @@ func (t *tail) add(line string) {
 	t.lines = append(t.lines, line)
 	t.size += len(line)
 	drop := 0
-	for ; t.size > tailBytes; drop++ {
+	for ; t.size > tailBytes || len(t.lines)-drop > tailLines; drop++ {
 		t.size -= len(t.lines[drop])
 	}
 	t.lines = slices.Delete(t.lines, 0, drop)
