@@ -301,7 +301,7 @@ func TestAGoodProcessPassesTheExam(t *testing.T) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			result := sdktest.RunCase(t.Context(), c, newFake(t, 4*time.Second, nil))
+			result := sdktest.RunCase(t.Context(), c, newFake(t, time.Minute, nil))
 			if result.Err != nil || result.Skipped != "" {
 				t.Errorf("%v %s", result.Err, result.Skipped)
 			}

@@ -47,7 +47,7 @@ func killDuringPuts(ctx context.Context, e *Env) error {
 	return e.withStock(busyStock, 1, func(s *stock) error {
 		for _, after := range []int64{3, 10, 17} { // so many Puts are over when the others are cut off
 			err := e.withConfigured(ctx, func(i Instance) error {
-				killed := fmt.Errorf("not %d Puts of 3 MiB were done in half a minute", after)
+				killed := fmt.Errorf("not %d Puts of 3 MiB were done in time", after)
 				stored := busyPuts(ctx, e, i, s, n, func(done int64) {
 					if done == after {
 						killed = i.Signal(syscall.SIGKILL)

@@ -43,11 +43,11 @@ func endsOnTerm(ctx context.Context, e *Env) error {
 	})
 }
 
-// busyPuts has several workers put ranges of s through i until a Put fails, as begun will see to, or half a minute is over; it gives the
-// names that Put answered nil for.
+// busyPuts has several workers put ranges of s through i until a Put fails, as begun will see to, or busyFor is over; it gives the names
+// that Put answered nil for.
 func busyPuts(ctx context.Context, e *Env, i Instance, s *stock, n int64, begun func(done int64)) (stored [][]string) {
 	const workers = 6
-	ctx, cancel := context.WithTimeout(ctx, e.bound(30*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, e.bound(busyFor))
 	defer cancel()
 	stored = make([][]string, workers)
 	var done atomic.Int64
@@ -67,7 +67,10 @@ func busyPuts(ctx context.Context, e *Env, i Instance, s *stock, n int64, begun 
 // busyAt is where in its stock the object of a worker and round begins.
 func busyAt(worker, round int) int64 { return int64(worker)*4096 + int64(round%64)*64 }
 
-const busyStock = 3<<20 + 6*4096 + 64*64
+const (
+	busyStock = 3<<20 + 6*4096 + 64*64
+	busyFor   = 2 * time.Minute // a slow store is not yet a bad one
+)
 
 // checkBusy reads what busyPuts left: what was stored is there, and whatever is there is whole.
 func (e *Env) checkBusy(ctx context.Context, s *stock, n int64, stored [][]string) error {
@@ -100,7 +103,7 @@ func endsBusy(ctx context.Context, e *Env) error {
 	const n = 3 << 20
 	return e.withStock(busyStock, 1, func(s *stock) error {
 		return e.withConfigured(ctx, func(i Instance) error {
-			signalled := errors.New("not eight Puts of 3 MiB were done in half a minute")
+			signalled := errors.New("not eight Puts of 3 MiB were done in time")
 			stored := busyPuts(ctx, e, i, s, n, func(done int64) {
 				if done == 8 {
 					signalled = i.Signal(syscall.SIGTERM)
@@ -188,7 +191,7 @@ func drains(ctx context.Context, e *Env) error {
 					return fmt.Errorf("drain: %w", err)
 				}
 			default:
-				return errors.New("not four Puts of 3 MiB were done in half a minute")
+				return errors.New("not four Puts of 3 MiB were done in time")
 			}
 			_, err := e.through(i).store(ctx, sdk.PutRequest{Key: e.key("late")}, []byte("x"))
 			if err := wantCode(err, sdk.Unavailable, "put after Drain"); err != nil {
