@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -93,6 +95,17 @@ func options(cfg Config) func(*s3.Options) {
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.ContinueHeaderThresholdBytes = expectFrom
 		o.DisableS3ExpressSessionAuth = aws.Bool(true)
-		o.APIOptions = append(o.APIOptions, checkAnswer, checkPage, sendMD5)
+		o.APIOptions = append(o.APIOptions, checkAnswer, checkPage, sendMD5, waitForContinue)
 	}
+}
+
+// waitForContinue makes the wait happen: the vendor's requests do not say which HTTP they are, and net/http waits from 1.1 on only.
+func waitForContinue(stack *middleware.Stack) error {
+	return stack.Build.Add(middleware.BuildMiddlewareFunc("CairnWaitForContinue",
+		func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (middleware.BuildOutput, middleware.Metadata, error) {
+			if req, ok := in.Request.(*smithyhttp.Request); ok {
+				req.Proto, req.ProtoMajor, req.ProtoMinor = "HTTP/1.1", 1, 1
+			}
+			return next.HandleBuild(ctx, in)
+		}), middleware.After)
 }
