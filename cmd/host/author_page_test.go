@@ -220,7 +220,9 @@ func startShell(t *testing.T, env []string) *shell {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // a host that a failed test has left behind
 		_ = cmd.Wait()
 	})
-	return &shell{in: in, out: bufio.NewReader(out)}
+	sh := &shell{in: in, out: bufio.NewReader(out)}
+	sh.run(t, "trap 'kill 0' EXIT") // should this process be killed, the shell's input ends, and a host that it has started with it
+	return sh
 }
 
 // run gives the output and the exit code of a command, which may be several lines.
