@@ -26,6 +26,7 @@ const (
 	hintBucket      = "create the bucket, or correct its name; this plugin never creates one"
 	hintEndpoint    = "that is no answer of Cloud Storage: correct the endpoint, or look at the proxy in between"
 	hintRetention   = "a retention policy or a hold of the bucket forbids it; retention cannot delete while it lasts"
+	hintPolicy      = "a policy of the organization forbids it; look at what the constraint asks of the bucket"
 	hintBilling     = "look at the project's billing"
 	hintProject     = "the bucket makes the requester pay: name the project that does in GOOGLE_CLOUD_QUOTA_PROJECT in the env of the plugin block"
 )
@@ -43,6 +44,7 @@ func meanings() map[string]meaning {
 		"billingNotEnabled":         {code: sdk.PermissionDenied, hint: hintBilling},
 		"UserProjectAccountProblem": {code: sdk.PermissionDenied, hint: hintBilling},
 		"UserProjectAccessDenied":   {code: sdk.PermissionDenied, hint: hintProject},
+		"orgPolicyConstraintFailed": {code: sdk.PermissionDenied, hint: hintPolicy},
 		"retentionPolicyNotMet":     {code: sdk.PermissionDenied, hint: hintRetention},
 		"objectUnderActiveHold":     {code: sdk.PermissionDenied, hint: hintRetention},
 		"sslRequired":               {code: sdk.InvalidConfig, attribute: "endpoint", hint: "give an https endpoint"},
@@ -113,12 +115,21 @@ func meaningOf(err error, answer *googleapi.Error) meaning {
 		return m
 	}
 	switch {
+	case answer.Code == http.StatusNotFound && !speaks(answer):
+		return meaning{code: sdk.Unavailable, hint: hintEndpoint}
 	case errors.Is(err, storage.ErrObjectNotExist) && !saysBucket(answer):
 		return meaning{code: sdk.NotFound}
 	case answer.Code == http.StatusBadRequest && strings.Contains(strings.ToLower(text(answer)), "crc32c"):
 		return meaning{code: sdk.Corrupt, hint: "the content was changed on its way to the store, or on the disk while it was read"}
 	}
 	return byStatus(answer.Code)
+}
+
+// speaks tells a 404 of the store from the page of something before it, which proves nothing about an object: Google's client makes
+// ErrObjectNotExist of both. Where content was asked for the store answers in plain text, and so does its emulator, in two words.
+func speaks(answer *googleapi.Error) bool {
+	line := text(answer)
+	return reason(answer) != "" || saysBucket(answer) || strings.Contains(line, "No such object") || strings.HasSuffix(line, "404: Not Found")
 }
 
 // saysBucket tells a missing bucket from a missing object: both are 404 with the reason notFound, and only the message differs.

@@ -44,6 +44,7 @@ func TestEveryAnswerOfTheStoreHasAMeaning(t *testing.T) {
 		{403, "UserProjectAccountProblem", "", sdk.PermissionDenied, "billing"},
 		{403, "UserProjectAccessDenied", "", sdk.PermissionDenied, "GOOGLE_CLOUD_QUOTA_PROJECT"},
 		{400, "userProjectMissing", "", sdk.InvalidConfig, "GOOGLE_CLOUD_QUOTA_PROJECT"},
+		{412, "orgPolicyConstraintFailed", "Constraint constraints/gcp.restrictNonCmekServices violated.", sdk.PermissionDenied, "policy"},
 		{403, "retentionPolicyNotMet", "", sdk.PermissionDenied, "retention policy"},
 		{403, "objectUnderActiveHold", "", sdk.PermissionDenied, "hold"},
 		{403, "sslRequired", "", sdk.InvalidConfig, "endpoint"},
@@ -102,6 +103,10 @@ func TestAMissingObjectIsNotAMissingBucket(t *testing.T) {
 	}{
 		{"an object", fmt.Errorf("%w: %w", storage.ErrObjectNotExist, answer(404, "notFound", "No such object: b/k")), sdk.NotFound},
 		{"an object, said in plain text", fmt.Errorf("%w: %w", storage.ErrObjectNotExist, &googleapi.Error{Code: 404, Body: "No such object: b/k"}), sdk.NotFound},
+		{"an object, said in the two words of the emulator", fmt.Errorf("%w: %w", storage.ErrObjectNotExist, &googleapi.Error{Code: 404, Body: "Not Found\n"}), sdk.NotFound},
+		{"nothing: a page of a proxy", fmt.Errorf("%w: %w", storage.ErrObjectNotExist, &googleapi.Error{Code: 404, Body: "<html><h1>404 Not Found</h1></html>"}), sdk.Unavailable},
+		{"nothing: no words at all", fmt.Errorf("%w: %w", storage.ErrObjectNotExist, &googleapi.Error{Code: 404}), sdk.Unavailable},
+		{"the bucket of an object, said in plain text", fmt.Errorf("%w: %w", storage.ErrObjectNotExist, &googleapi.Error{Code: 404, Body: "The specified bucket does not exist."}), sdk.InvalidConfig},
 		{"the bucket of an object", fmt.Errorf("%w: %w", storage.ErrObjectNotExist, answer(404, "notFound", "The specified bucket does not exist.")), sdk.InvalidConfig},
 		{"the bucket of a listing", fmt.Errorf("%w: %w", storage.ErrBucketNotExist, answer(404, "notFound", "")), sdk.InvalidConfig},
 		{"the bucket of an upload", answer(404, "notFound", "Not Found"), sdk.InvalidConfig},
@@ -111,6 +116,17 @@ func TestAMissingObjectIsNotAMissingBucket(t *testing.T) {
 				t.Errorf("%v, want %s", told, c.want)
 			}
 		})
+	}
+}
+
+func TestOnlyAConditionThatFailedMeansThatTheKeyExists(t *testing.T) {
+	create := sdk.PutRequest{Key: "k", IfAbsent: true}
+	for reason, want := range map[string]sdk.Code{
+		"conditionNotMet": sdk.Exists, "": sdk.Exists, "orgPolicyConstraintFailed": sdk.PermissionDenied, "somethingNew": sdk.Internal,
+	} {
+		if got := sdk.CodeOf(existed(create, answer(412, reason, ""))); got != want {
+			t.Errorf("a 412 with the reason %q is %s, want %s", reason, got, want)
+		}
 	}
 }
 
