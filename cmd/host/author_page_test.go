@@ -28,7 +28,7 @@ func TestThePageForPluginAuthorsIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh := startShell(t, append(goEnv(t), "CAIRN="+repository(t), "CAIRN_ADDRESS="+address))
+	sh := startShell(t, append(goEnv(t), "CAIRN="+sourceTree(t), "CAIRN_ADDRESS="+address))
 	commands := 0
 	for _, block := range page {
 		switch {
@@ -60,14 +60,14 @@ func TestTheBucketOfThePageIsAPlugin(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file, overlay, plugin := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "cairn-plugin-bucket")
-	replaced := fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(repository(t), "docs/bucket/main.go"), file)
+	replaced := fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(sourceTree(t), "docs/bucket/main.go"), file)
 	for name, text := range map[string]string{file: source, overlay: replaced} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", plugin, "./docs/bucket")
-	build.Dir = repository(t)
+	build.Dir = sourceTree(t)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -80,7 +80,7 @@ func TestTheBucketOfThePageIsAPlugin(t *testing.T) {
 	}
 }
 
-func repository(t *testing.T) string {
+func sourceTree(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {

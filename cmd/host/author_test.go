@@ -20,7 +20,7 @@ func TestAuthorScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for _, setting := range append(goEnv(t), "PLUGINS="+plugins, "CAIRN_ADDRESS="+address, "CAIRN="+repository(t)) {
+			for _, setting := range append(goEnv(t), "PLUGINS="+plugins, "CAIRN_ADDRESS="+address, "CAIRN="+sourceTree(t)) {
 				name, value, _ := strings.Cut(setting, "=")
 				env.Setenv(name, value)
 			}
@@ -34,7 +34,7 @@ func TestAuthorScripts(t *testing.T) {
 func buildSQLite(t *testing.T, file string) {
 	t.Helper()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, ".")
-	build.Dir = filepath.Join(repository(t), "examples/plugin-sqlite")
+	build.Dir = filepath.Join(sourceTree(t), "examples/plugin-sqlite")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build examples/plugin-sqlite: %v\n%s", err, out)
 	}

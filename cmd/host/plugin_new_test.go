@@ -17,7 +17,7 @@ func TestThePluginTemplateRequiresWhatThisModuleDoes(t *testing.T) {
 	if *updateTemplate {
 		remakeTemplate(t)
 	}
-	s, err := newScaffold("x", "", "", repository(t))
+	s, err := newScaffold("x", "", "", sourceTree(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestThePluginTemplateRequiresWhatThisModuleDoes(t *testing.T) {
 // remakeTemplate has go itself write go.mod and go.sum for the other files.
 func remakeTemplate(t *testing.T) {
 	t.Helper()
-	s, err := newScaffold("x", filepath.Join(t.TempDir(), "x"), "", repository(t))
+	s, err := newScaffold("x", filepath.Join(t.TempDir(), "x"), "", sourceTree(t))
 	if err != nil {
 		t.Fatal(err)
 	}
