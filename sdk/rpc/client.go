@@ -44,6 +44,7 @@ func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageLimit), grpc.MaxCallSendMsgSize(messageLimit)),
 		grpc.WithMaxHeaderListSize(trailerLimit), // an error travels in the trailer
+		grpc.WithChainStreamInterceptor(aside),
 		grpc.WithDisableRetry(),
 		grpc.WithIdleTimeout(0), // an idle pipeline keeps its connection
 	}
@@ -169,12 +170,17 @@ func deleteErrors(reply *pb.DeleteReply, keys []string) error {
 		asked[key] = true
 	}
 	var all []error
+	said := 0
 	for _, wire := range reply.GetErrors() {
 		if !asked[wire.GetKey()] {
 			return broken("delete", "", "answers for the key %.*q, which it was not asked to delete, or answers for it twice", maxLabel, wire.GetKey())
 		}
 		delete(asked, wire.GetKey())
-		all = append(all, whole(fromWire(wire), "delete", ""))
+		e := whole(fromWire(wire), "delete", "")
+		if said += len(e.Error()) + len(e.Hint); said > maxDeleteText {
+			e = &sdk.Error{Code: e.Code, Op: e.Op, Key: e.Key} // the others have said why
+		}
+		all = append(all, e)
 	}
 	return errors.Join(all...)
 }

@@ -136,6 +136,9 @@ func (g *getting) end() (*pb.GetEnd, error) {
 		if err != nil {
 			return nil, err
 		}
+		if event.GetData() != nil {
+			return nil, broken("get", g.key, "sends bytes that were to go to the spool")
+		}
 		if end := event.GetEnd(); end != nil {
 			if end.GetSize() != g.size {
 				return nil, g.corrupt("the plugin fetched %d of %d bytes", end.GetSize(), g.size)

@@ -16,7 +16,8 @@ import (
 // maxErrorText bytes, and there are only so many of them.
 const (
 	maxLabel       = 256       // bytes of a name or a version
-	maxAttributes  = 1000      // of a schema: ten times what the largest vendor needs
+	maxAttributes  = 1000      // of a schema: ten times what the largest vendor needs; and values of an enum
+	maxDeleteText  = 64 << 10  // bytes in which the keys of one Delete may say why they failed
 	maxDiagnostics = 100       // nobody reads more
 	maxRetryAfter  = time.Hour // a store that wants more will say so again
 )
@@ -52,7 +53,12 @@ func describeFromWire(d *pb.Description) (sdk.Description, error) {
 		return sdk.Description{}, broken("describe", "", "has %d attributes; at most %d are taken", n, maxAttributes)
 	}
 	schema := sdk.Schema{Attributes: []sdk.Attribute{}}
+	known := map[string]bool{}
 	for _, a := range d.GetSchema().GetAttributes() {
+		if known[a.GetName()] { // which of them is to hold, the secret one or the other?
+			return sdk.Description{}, broken("describe", "", "has the attribute %.*q twice", maxLabel, a.GetName())
+		}
+		known[a.GetName()] = true
 		schema.Attributes = append(schema.Attributes, attributeFromWire(a))
 	}
 	return sdk.Description{
@@ -70,7 +76,7 @@ func attributeFromWire(a *pb.Attribute) sdk.Attribute {
 
 func labels(texts []string) []string {
 	var all []string
-	for _, text := range texts {
+	for _, text := range texts[:min(len(texts), maxAttributes)] {
 		all = append(all, readable(text, maxLabel))
 	}
 	return all

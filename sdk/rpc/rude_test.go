@@ -140,3 +140,84 @@ func TestAFloodOfEventsIsReadSlowlyAndStillEndsWell(t *testing.T) {
 		}
 	})
 }
+
+func TestTheFailuresOfADeleteSayWhyWithinBounds(t *testing.T) {
+	reply, keys := &pb.DeleteReply{}, []string{}
+	for i := range sdk.MaxDelete {
+		keys = append(keys, fmt.Sprintf("pack/%03d", i))
+		reply.Errors = append(reply.Errors, &pb.TargetError{Code: pb.ErrorCode_PERMISSION_DENIED, Key: keys[i], Message: strings.Repeat("m", 7<<10)})
+	}
+	err := deleteErrors(reply, keys)
+	if n := len(leaves(err)); n != sdk.MaxDelete || !errors.Is(err, sdk.PermissionDenied) {
+		t.Errorf("%d failures of %d", n, sdk.MaxDelete)
+	}
+	if text := err.Error(); len(text) > 2*maxDeleteText || !strings.Contains(text, "mmm") || !strings.Contains(text, keys[sdk.MaxDelete-1]) {
+		t.Errorf("%d bytes: %.200s", len(text), text)
+	}
+}
+
+func TestAnAttributeOfASchemaIsThereOnce(t *testing.T) {
+	twice := []*pb.Attribute{{Name: "password", Type: "secret"}, {Name: "password", Type: "string"}}
+	if _, err := describeFromWire(&pb.Description{Name: "x", Schema: &pb.Schema{Attributes: twice}}); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("got %v", err)
+	}
+	d, err := describeFromWire(&pb.Description{Name: "x", Schema: &pb.Schema{Attributes: []*pb.Attribute{{Name: "a", Enum: make([]string, 1_000_000)}}}})
+	if err != nil || len(d.Schema.Attributes[0].Enum) > maxAttributes {
+		t.Errorf("%v, an enum of %d", err, len(d.Schema.Attributes[0].Enum))
+	}
+}
+
+func TestBytesThatWereToGoToTheSpoolAreNotReadOnTheWire(t *testing.T) {
+	client, spool := startForeign(t, foreign{get: func(_ *pb.GetRequest, s grpc.ServerStreamingServer[pb.GetEvent]) error {
+		err := s.Send(open(5))
+		for err == nil {
+			err = s.Send(data("hello"))
+		}
+		return err
+	}}, Clocks{})
+	f, off := spoolFile(t, spool, bigContent())
+	if _, err := client.Fetch(t.Context(), sdk.GetRequest{Key: "k", Length: -1}, f, off); err == nil || !strings.Contains(err.Error(), "breaks its contract") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// always is a stream that has a message whenever it is asked.
+type always struct {
+	grpc.ClientStream
+	ctx context.Context
+}
+
+func (a always) Context() context.Context { return a.ctx }
+
+func (always) RecvMsg(any) error { return nil }
+
+func TestWhatGoPluginCallsBesideIsHeldInBounds(t *testing.T) {
+	asked := map[string]int{}
+	start := func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+		asked[method]++
+		return always{ctx: ctx}, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := aside(t.Context(), nil, nil, "/plugin.GRPCBroker/StartStream", start); status.Code(err) != codes.Unimplemented || len(asked) > 0 {
+			t.Errorf("the broker: %v, asked were %v", err, asked)
+		}
+		for method, want := range map[string]time.Duration{
+			"/plugin.GRPCStdio/StreamStdio": (10*eventBurst - eventBurst) / eventGroup * eventPause,
+			pb.Target_Put_FullMethodName:    0, // its events are paced where they are read
+		} {
+			stream, err := aside(t.Context(), nil, nil, method, start)
+			if err != nil || asked[method] != 1 {
+				t.Fatal(err, asked)
+			}
+			began := time.Now()
+			for range 10 * eventBurst {
+				if err := stream.RecvMsg(nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(began); took < want || took > want+eventPause {
+				t.Errorf("%s: 20,000 messages take %v, want %v", method, took, want)
+			}
+		}
+	})
+}
