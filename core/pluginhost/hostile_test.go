@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -17,5 +18,22 @@ func TestTheTailIsBoundedHoweverShortTheLinesAre(t *testing.T) {
 	}
 	if last := tail.last(2); strings.Join(last, "|") != "|the last" {
 		t.Errorf("the last lines: %q", last)
+	}
+}
+
+// go-plugin brings two streams of its own. Of the messages on one it would make goroutines, of those on the other nothing.
+func TestAFloodOnTheStreamsOfGoPluginTakesNothingFromTheHost(t *testing.T) {
+	for _, behaviour := range []string{"broker", "stdio"} {
+		opts, _ := testOptions(t)
+		s := open(t, rogueSpec(t, behaviour), opts)
+		for range 20 {
+			if err := put(t.Context(), s, "k"); err != nil {
+				t.Errorf("%s: %v", behaviour, err)
+			}
+		}
+		if n := runtime.NumGoroutine(); n > 200 {
+			t.Errorf("%s: %d goroutines", behaviour, n)
+		}
+		s.Close(t.Context())
 	}
 }

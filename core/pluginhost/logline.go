@@ -74,9 +74,28 @@ func (p *lineParser) parseJSON(raw []byte) (logLine, bool) {
 		delete(fields, own)
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		line.pairs = append(line.pairs, printable(p.mask.text(strings.TrimPrefix(key, "@"))), p.textOf(fields[key]))
+		line.pairs = append(line.pairs, fieldName(p.mask.text(key)), p.textOf(fields[key]))
 	}
 	return line, true
+}
+
+// maxField is how much of the name of a field is kept.
+const maxField = 64
+
+// fieldName makes the name of a plugin's field one word that is none of the host's own: by a name with spaces it could write fields, and by
+// "target" or "@level" sign a line, in the name of others.
+func fieldName(key string) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_.-", r) {
+			return r
+		}
+		return '_'
+	}, strings.TrimLeft(key[:min(len(key), maxField)], "@"))
+	switch name {
+	case "", "target", "stream", "plugin", "pid":
+		name += "_"
+	}
+	return name
 }
 
 // textOf answers a JSON string's content, and of any other value its JSON text.

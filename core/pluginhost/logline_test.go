@@ -24,6 +24,8 @@ func TestALineOfAPluginIsData(t *testing.T) {
 		{"a numeric time is dropped", `{"@level":"info","@message":"m","@timestamp":3}`, hclog.Info, "m"},
 		{"an object for a message is its text", `{"@message":{"a":[1]}}`, hclog.Debug, `{"a":[1]}`},
 		{"values of any type become text", `{"@message":"m","b":null,"c":true,"a":[1,"x"]}`, hclog.Debug, `m a="[1,\"x\"]" b="" c="true"`},
+		{"the name of a field is one word", `{"@message":"m","a=1 target=other b\u001b":"c"}`, hclog.Debug, `m a_1_target_other_b_="c"`},
+		{"a field does not pass for one of the host's", `{"@message":"m","target":"other","@stream":"x","@@level":"error"}`, hclog.Debug, `m level="error" stream_="x" target_="other"`},
 		{"a level of off is not obeyed", `{"@level":"off","@message":"m"}`, hclog.Debug, "m"},
 		{"half a JSON line is text", `{"@level":"error","@mess`, hclog.Debug, `{"@level":"error","@mess`},
 		{"a JSON array is text", `[1,2]`, hclog.Debug, `[1,2]`},

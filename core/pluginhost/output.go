@@ -72,16 +72,13 @@ func (o *output) line(line logLine, missing int, stream string) {
 // mayLog asks the quota, and tells in the log when dropping begins and when it ends.
 func (o *output) mayLog(size int) bool {
 	o.mu.Lock()
-	ok, dropped, pause := o.quota.take(o.now(), size)
+	ok, dropped := o.quota.take(o.now(), size)
 	o.mu.Unlock()
 	switch {
 	case !ok && dropped == 1:
 		o.log.Warn("the plugin writes more than is logged; lines are dropped")
 	case ok && dropped > 0:
 		o.log.Warn("lines of the plugin were dropped", "lines", dropped)
-	}
-	if pause {
-		<-time.After(floodPause)
 	}
 	return ok
 }
@@ -114,9 +111,10 @@ func (o *output) shookHands() bool {
 }
 
 // readLines calls each with every line, without its end, until the stream ends or fails. Of a line longer than maxLine it gives the
-// beginning and the number of bytes that are missing.
+// beginning and the number of bytes that are missing. A flood it reads slowly.
 func readLines(stream io.Reader, each func(line []byte, missing int)) {
 	r := bufio.NewReaderSize(stream, maxLine)
+	var work effort
 	for {
 		line, more, err := r.ReadLine()
 		if err != nil {
@@ -125,13 +123,14 @@ func readLines(stream io.Reader, each func(line []byte, missing int)) {
 		missing := 0
 		if more {
 			line = slices.Clone(line)
-			missing = skipLine(r)
+			missing = skipLine(r, &work)
 		}
 		each(line, missing)
+		work.spend(1 + len(line)/effortParsed)
 	}
 }
 
-func skipLine(r *bufio.Reader) (skipped int) {
+func skipLine(r *bufio.Reader, work *effort) (skipped int) {
 	for more := true; more; {
 		var rest []byte
 		var err error
@@ -139,6 +138,7 @@ func skipLine(r *bufio.Reader) (skipped int) {
 			return skipped
 		}
 		skipped += len(rest)
+		work.spend(1 + len(rest)/effortSkipped)
 	}
 	return skipped
 }

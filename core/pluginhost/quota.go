@@ -9,9 +9,13 @@ const (
 	quotaRate  = 100
 	quotaBytes = 512
 
-	// A flood is not only dropped, it is read slowly: after each floodLines dropped lines its reader rests for floodPause.
-	floodLines = 1000
-	floodPause = 10 * time.Millisecond
+	// Whatever a plugin writes, logged or not, is read no faster than the host can afford: a line costs 1 and what is parsed of it 1 for each
+	// effortParsed bytes, what is skipped 1 for each effortSkipped. After each effortRest of them the reader rests for effortPause. That is
+	// at most 100,000 lines, 6 MiB of text or 100 MiB of one endless line a second; a pipe holds 64 KiB, so that a sane plugin notices nothing.
+	effortParsed  = 64
+	effortSkipped = 1 << 10
+	effortRest    = 1000
+	effortPause   = 10 * time.Millisecond
 )
 
 // quota is a bucket of tokens, one a line, that fills with time. The zero value is full.
@@ -21,9 +25,9 @@ type quota struct {
 	dropped int       // lines since the last one that was let through
 }
 
-// take asks to log a line of so many bytes. dropped counts the lines that were dropped before it, itself included when it is; pause = the
-// reader shall rest. It reads no clock.
-func (q *quota) take(now time.Time, size int) (ok bool, dropped int, pause bool) {
+// take asks to log a line of so many bytes. dropped counts the lines that were dropped before it, itself included when it is. It reads no
+// clock.
+func (q *quota) take(now time.Time, size int) (ok bool, dropped int) {
 	if now.After(q.at) {
 		q.spent = max(0, q.spent-quotaRate*now.Sub(q.at).Seconds())
 		q.at = now
@@ -31,9 +35,20 @@ func (q *quota) take(now time.Time, size int) (ok bool, dropped int, pause bool)
 	cost := float64(1 + size/quotaBytes)
 	if q.spent+cost > quotaBurst {
 		q.dropped++
-		return false, q.dropped, q.dropped%floodLines == 0
+		return false, q.dropped
 	}
 	q.spent += cost
 	dropped, q.dropped = q.dropped, 0
-	return true, dropped, false
+	return true, dropped
+}
+
+// effort is what reading one stream has cost since the last rest.
+type effort int
+
+// spend adds to it, and rests when it is time to.
+func (e *effort) spend(cost int) {
+	if *e += effort(cost); *e >= effortRest {
+		*e = 0
+		<-time.After(effortPause)
+	}
 }

@@ -1,8 +1,10 @@
 package pluginhost
 
 import (
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -11,35 +13,31 @@ import (
 func TestTheQuotaIsABurstAndThenARate(t *testing.T) {
 	var q quota
 	now := time.Unix(1000, 0)
-	let := func(n, size int) (through, rests int) {
+	let := func(n, size int) (through int) {
 		for range n {
-			ok, _, pause := q.take(now, size)
-			if ok {
+			if ok, _ := q.take(now, size); ok {
 				through++
 			}
-			if pause {
-				rests++
-			}
 		}
-		return through, rests
+		return through
 	}
-	if got, rests := let(10_000, 10); got != quotaBurst || rests != 8 {
-		t.Errorf("at once: %d lines and %d rests, want %d and 8", got, rests, quotaBurst)
+	if got := let(10_000, 10); got != quotaBurst {
+		t.Errorf("at once: %d lines, want %d", got, quotaBurst)
 	}
 	if now = now.Add(-time.Hour); q.dropped != 8000 {
 		t.Errorf("%d dropped", q.dropped)
 	}
-	if got, _ := let(10, 10); got != 0 {
+	if got := let(10, 10); got != 0 {
 		t.Errorf("a clock set back lets %d through", got)
 	}
 	if now = now.Add(time.Hour + time.Second); true {
-		ok, dropped, _ := q.take(now, 10)
-		if got, _ := let(10_000, 10); !ok || dropped != 8010 || got != quotaRate-1 {
+		ok, dropped := q.take(now, 10)
+		if got := let(10_000, 10); !ok || dropped != 8010 || got != quotaRate-1 {
 			t.Errorf("a second later: %v after %d dropped, then %d", ok, dropped, got)
 		}
 	}
 	if now = now.Add(24 * time.Hour); true {
-		if got, _ := let(10_000, maxLine); got != quotaBurst/(1+maxLine/quotaBytes) {
+		if got := let(10_000, maxLine); got != quotaBurst/(1+maxLine/quotaBytes) {
 			t.Errorf("%d long lines", got)
 		}
 	}
@@ -72,5 +70,28 @@ func TestDroppedLinesAreToldInTheLogAndKeptForTheCrashReport(t *testing.T) {
 	o.close()
 	if text := log.String(); strings.Count(text, "lines of the plugin were dropped") != 2 {
 		t.Error("what was dropped at the end is not told once")
+	}
+}
+
+// A host whose log takes errors only reads no less than one that takes all, and must not be kept busy by what it throws away.
+func TestAFloodIsReadSlowlyWhateverBecomesOfIt(t *testing.T) {
+	for name, row := range map[string]struct {
+		text string
+		want time.Duration
+	}{
+		"empty lines":     {strings.Repeat("\n", 100_000), 100 * effortPause},
+		"short lines":     {strings.Repeat("below the level of this log\n", 100_000), 100 * effortPause},
+		"long lines":      {strings.Repeat(`{"@level":"debug","x":"`+strings.Repeat("x", 10_000)+"\"}\n", 300), 42 * effortPause},
+		"an endless line": {strings.Repeat("x", 8<<20), 8 * effortPause},
+		"a long trace":    {strings.Repeat("goroutine 7 [running]:\n", 900), 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOutput(hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Error}), nil, time.Now)
+			began := time.Now()
+			o.stderr(strings.NewReader(row.text))
+			if took := time.Since(began); took != row.want {
+				t.Errorf("%s take %v, want %v", name, took, row.want)
+			}
+		})
 	}
 }
