@@ -11,8 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Version is the version of this SDK, told to the host in Description.
-const Version = "0.1.0"
+// Version is the version of this SDK, told to the host in Description. Its major is that of the contract, which is frozen as 1: it only
+// grows (docs/decisions/0010).
+const Version = "1.0.0"
 
 // Plugin is what a plugin's main hands to rpc.Serve. C is its configuration: a struct with cairn tags, see SchemaOf.
 type Plugin[C any] struct {
