@@ -20,6 +20,7 @@ package blobtarget
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 
@@ -72,7 +73,16 @@ func (t *target) Put(ctx context.Context, req sdk.PutRequest) (res sdk.PutResult
 		res, err = put(ctx, req)
 		return err
 	})
-	return res, err
+	return res, asked(req, err)
+}
+
+// asked takes Exists from a Put without a condition for the store's defect: whoever hears of it takes the object for stored.
+func asked(req sdk.PutRequest, err error) error {
+	var failure *sdk.Error
+	if !req.IfAbsent && errors.As(err, &failure) && failure.Code == sdk.Exists {
+		failure.Code = sdk.Unavailable
+	}
+	return err
 }
 
 // Get opens an object or a range of it.

@@ -209,6 +209,19 @@ func TestARefusedConditionIsExistsOnlyForAConditionalPut(t *testing.T) {
 	wantError(t, err, sdk.Internal, "put", "k", "closed")
 }
 
+func TestExistsIsNoAnswerToAPutWithoutACondition(t *testing.T) {
+	for _, said := range []error{sdk.Exists, fmt.Errorf("wrapped: %w", &sdk.Error{Code: sdk.Exists})} {
+		hooks := blobtarget.Hooks{Put: func(context.Context, sdk.PutRequest) (sdk.PutResult, error) { return sdk.PutResult{}, said }}
+		target := (&script{}).target(hooks)
+		for ifAbsent, want := range map[bool]sdk.Code{false: sdk.Unavailable, true: sdk.Exists} {
+			_, err := target.Put(t.Context(), sdk.PutRequest{Key: "k", IfAbsent: ifAbsent})
+			if got := sdk.CodeOf(err); got != want {
+				t.Errorf("if absent %v: %s, want %s: %v", ifAbsent, got, want, err)
+			}
+		}
+	}
+}
+
 func TestTheFailuresOfADeleteAreJoinedWithTheirKeysAndTheOthersAreDone(t *testing.T) {
 	var keys []string
 	for i := range 100 {
