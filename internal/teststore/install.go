@@ -85,7 +85,7 @@ func (r recipe) installAt(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp) // after the rename there is nothing of that name
+	defer func() { _ = os.RemoveAll(temp) }() // after the rename there is nothing of that name, after a fault a leftover does no harm
 	if r.prepare != nil {
 		if err := r.prepare(temp); err != nil {
 			return err
