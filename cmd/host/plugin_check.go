@@ -88,7 +88,7 @@ func (p *program) check(ctx context.Context, f checkFlags) error {
 		writeCase(words, r.add(result, ended.Sub(last)))
 		last = ended
 	}
-	r.close(last)
+	r.close(last, ctx.Err() != nil)
 	if err := p.show(r, r.write); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type report struct {
 	Target       string        `json:"target"`
 	Started      time.Time     `json:"started"`
 	Ended        time.Time     `json:"ended"`
-	Passed       bool          `json:"passed"`        // no case failed, and every level asked for was examined
+	Passed       bool          `json:"passed"`        // it was not interrupted, no case failed, and every level asked for was examined
 	LevelsPassed []string      `json:"levels_passed"` // those of which every case has passed, without a skip
 	Levels       []levelResult `json:"levels"`
 	Cases        []caseResult  `json:"cases"`
@@ -70,9 +70,9 @@ func (r *report) add(result sdktest.Result, took time.Duration) caseResult {
 	return one
 }
 
-// close judges what came.
-func (r *report) close(ended time.Time) {
-	r.Ended, r.Passed = ended, true
+// close judges what came. An exam that was interrupted has passed nothing.
+func (r *report) close(ended time.Time, interrupted bool) {
+	r.Ended, r.Passed = ended, !interrupted
 	tallies := sdktest.Count(r.results)
 	for _, level := range r.asked {
 		tally := sdktest.Tally{Level: level}
