@@ -101,7 +101,7 @@ func (s Scenario) serverFor(t *testing.T, store *Store) (server Server) {
 }
 
 // call makes the call, and gives it up when the scenario says so. It tells whether the call came to an end.
-func (s Scenario) call(ctx context.Context, store *Store, target sdk.Target) (outcome error, ended bool) { //nolint:staticcheck // the error is the outcome, not a failure of call
+func (s Scenario) call(ctx context.Context, store *Store, target sdk.Target) (outcome error, ended bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
