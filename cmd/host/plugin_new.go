@@ -137,7 +137,9 @@ func (s *scaffold) nextSteps(w io.Writer) {
 	if s.Tidy {
 		fmt.Fprintf(w, "  go mod tidy\n")
 	}
+	// Without cgo the plugin needs no library of the machine it runs on; for tests and build alike, or Go compiles everything twice.
+	fmt.Fprintf(w, "  export CGO_ENABLED=0\n")
 	fmt.Fprintf(w, "  go test ./...\n")
-	fmt.Fprintf(w, "  CGO_ENABLED=0 go build -o %s .\n", binary)
+	fmt.Fprintf(w, "  go build -o %s .\n", binary)
 	fmt.Fprintf(w, "  cairn plugin check ./%s --config cairn.hcl\n", binary)
 }
