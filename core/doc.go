@@ -25,6 +25,7 @@
 //	internal/                 for tests only
 //	  teststore/              real object stores, pinned and started by the tests that need them
 //	  rudestore/              a store of our own with three vendors' dialects, and every rudeness of theirs
+//	  wipe/                   removes folders that a plugin could write to, whatever it made of them
 //	plugins/file/             a directory as a target
 //	plugins/s3/               a bucket of S3, or of a store that speaks its protocol
 //	plugins/gcs/              a bucket of Google Cloud Storage

@@ -25,8 +25,8 @@ func floorplan() map[string][]string {
 		"core/repository": {},
 		"core/circuit":    {"core/trigger"},
 		"core/sqlcircuit": {"core/circuit"},
-		"core/pluginhost": {"sdk", "sdk/rpc"},
-		"core/syncer":     {"sdk", "core/checkpoint", "core/repository"},
+		"core/pluginhost": {"sdk", "sdk/rpc", "internal/wipe"},
+		"core/syncer":     {"sdk", "core/checkpoint", "core/repository", "internal/wipe"},
 		"core/config":     {"sdk", "core/trigger"},
 		"core/api":        {"core/circuit", "sdk/client"},
 		"core/host": {
@@ -35,6 +35,7 @@ func floorplan() map[string][]string {
 		},
 		"internal/rudestore":       {"sdk", "sdk/sdktest"},
 		"internal/teststore":       {},
+		"internal/wipe":            {},
 		"sdk":                      {},
 		"sdk/client":               {},
 		"sdk/internal/pb":          {},

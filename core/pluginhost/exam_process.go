@@ -29,7 +29,7 @@ func Launch(ctx context.Context, spec Spec, opts Options) (*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweepRuntimeDirs(opts.RuntimeDir, opts.Log)
+	sweepRuntimeDirs(opts.RuntimeDir, ctx.Done(), opts.Log)
 	s, err := launch(ctx, spec, opts)
 	if err != nil {
 		return nil, err

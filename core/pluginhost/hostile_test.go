@@ -37,3 +37,15 @@ func TestAFloodOnTheStreamsOfGoPluginTakesNothingFromTheHost(t *testing.T) {
 		s.Close(t.Context())
 	}
 }
+
+// A private directory goes with its process, though that has made a nest in it for which the host has too few descriptors, or closed it to its owner.
+func TestAPrivateDirectoryIsRemovedWhateverThePluginMadeOfIt(t *testing.T) {
+	opts, _ := testOptions(t)
+	spec := testSpec(t, "good")
+	spec.Path = planted(t, "cairn-plugin-nest", "#!/bin/sh\nmkdir -p a/b/c && chmod 0 a/b a\n(i=0; while [ $i -lt 200 ]; do mkdir d && cd d && i=$((i+1)); done)\nexec "+spec.Path+"\n", 0o700)
+	spec.Env["PATH"] = "/bin:/usr/bin"
+	if _, err := Describe(t.Context(), spec, opts); err != nil {
+		t.Error(err)
+	}
+	wantEmpty(t, opts.RuntimeDir)
+}

@@ -28,7 +28,7 @@ func once(ctx context.Context, spec Spec, opts Options, ask func(*session) error
 	if err != nil {
 		return err
 	}
-	sweepRuntimeDirs(opts.RuntimeDir, opts.Log)
+	sweepRuntimeDirs(opts.RuntimeDir, ctx.Done(), opts.Log)
 	s, err := launch(ctx, spec, opts)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func Open(ctx context.Context, spec Spec, opts Options) (*Store, sdk.Description
 	if err != nil {
 		return nil, sdk.Description{}, err
 	}
-	sweepRuntimeDirs(opts.RuntimeDir, opts.Log)
+	sweepRuntimeDirs(opts.RuntimeDir, ctx.Done(), opts.Log)
 	s, about, err := startSession(ctx, spec, opts)
 	if err != nil {
 		return nil, about, err

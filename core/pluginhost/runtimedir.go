@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/cairnsync/cairn/internal/wipe"
 )
 
 const (
@@ -85,18 +87,19 @@ func tryRuntimeDir(path string) (*runtimeDir, error) {
 	return d, nil
 }
 
-// remove deletes the directory and frees its name. The lock file goes last and stays when the directory does: then a later sweep tries again.
-func (d *runtimeDir) remove() error {
+// remove deletes the directory and frees its name. The lock file goes last and stays when the directory does, which a plugin may have filled with
+// more than can be removed before stop: then a later sweep goes on.
+func (d *runtimeDir) remove(stop <-chan struct{}) error {
 	defer d.lock.Close()
-	if err := os.RemoveAll(d.path); err != nil {
+	if err := wipe.Tree(d.path, stop); err != nil {
 		return err
 	}
 	return os.Remove(d.path + lockSuffix)
 }
 
 // sweepRuntimeDirs removes what hosts that are dead left below parent. It never signals a process: the number a dead host knew may be
-// someone else's by now, and its plugins have died with it.
-func sweepRuntimeDirs(parent string, log hclog.Logger) {
+// someone else's by now, and its plugins have died with it. It ends early when stop is closed.
+func sweepRuntimeDirs(parent string, stop <-chan struct{}, log hclog.Logger) {
 	entries, err := os.ReadDir(parent) // not a pattern: data_dir may hold its special characters
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("runtime directories not swept", "error", err)
@@ -112,7 +115,7 @@ func sweepRuntimeDirs(parent string, log hclog.Logger) {
 		}
 		if tryLock(lock) && stillAt(lock, name) {
 			dead := &runtimeDir{path: strings.TrimSuffix(name, lockSuffix), lock: lock}
-			if err := dead.remove(); err != nil {
+			if err := dead.remove(stop); err != nil {
 				log.Warn("runtime directory of a dead host not removed", "dir", dead.path, "error", err)
 				continue
 			}

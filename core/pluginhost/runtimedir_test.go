@@ -31,7 +31,7 @@ func TestARuntimeDirectoryIsPrivateAndLeavesNothing(t *testing.T) {
 			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
 		}
 	}
-	if err := d.remove(); err != nil {
+	if err := d.remove(nil); err != nil {
 		t.Error(err)
 	}
 	wantEmpty(t, parent)
@@ -58,7 +58,7 @@ func sweepIn(t *testing.T, parent string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer alive.remove()
+	defer alive.remove(nil)
 	dead, err := newRuntimeDir(parent)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func sweepIn(t *testing.T, parent string) {
 	if err := os.Mkdir(filepath.Join(parent, "notours1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	sweepRuntimeDirs(parent, hclog.NewNullLogger())
+	sweepRuntimeDirs(parent, nil, hclog.NewNullLogger())
 	names := namesIn(t, parent)
 	want := []string{filepath.Base(alive.path), filepath.Base(alive.path) + lockSuffix, "notours1"}
 	for _, name := range want {

@@ -194,7 +194,9 @@ func (s *session) end(ctx context.Context, gently bool) {
 	}
 	s.out.close()
 	if s.dir != nil {
-		s.report(s.dir.remove())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Kill)
+		defer cancel()
+		s.report(s.dir.remove(ctx.Done()))
 	}
 }
 

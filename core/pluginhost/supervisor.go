@@ -56,7 +56,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.moveTo(StateStopped, nil)
-	sweepRuntimeDirs(s.opts.RuntimeDir, s.log)
+	sweepRuntimeDirs(s.opts.RuntimeDir, ctx.Done(), s.log)
 	for past := (failures{}); ; {
 		ended := s.live(ctx)
 		if ctx.Err() != nil {

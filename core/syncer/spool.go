@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/cairnsync/cairn/internal/wipe"
 	"github.com/cairnsync/cairn/sdk"
 )
 
@@ -145,6 +147,9 @@ func lockSpool(path string) (*os.File, error) {
 	return lock, nil
 }
 
+// emptyPatience is how long a start takes to remove what plugins have left in the spool, which may be any number of files.
+const emptyPatience = time.Minute
+
 func emptySpool(dir string) error {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return fmt.Errorf("protect spool: %w", err)
@@ -153,11 +158,13 @@ func emptySpool(dir string) error {
 	if err != nil {
 		return fmt.Errorf("read spool: %w", err)
 	}
+	stop := make(chan struct{})
+	defer time.AfterFunc(emptyPatience, func() { close(stop) }).Stop()
 	for _, entry := range entries {
 		if entry.Name() == spoolMark {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+		if err := wipe.Tree(filepath.Join(dir, entry.Name()), stop); err != nil {
 			return fmt.Errorf("empty spool: %w", err)
 		}
 	}

@@ -123,3 +123,22 @@ func TestAFullDiskUnderTheSpoolIsNamedWithItsRemedy(t *testing.T) {
 		t.Errorf("an I/O error has the code %s", sdk.CodeOf(other))
 	}
 }
+
+// What a plugin leaves in the spool must not keep the next host from starting.
+func TestASpoolIsEmptiedWhateverAPluginLeftInIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	spool, err := OpenSpool(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(spool.Close(), os.MkdirAll(dir+"/a/b/c", 0o700), os.Chmod(dir+"/a/b", 0), os.Chmod(dir+"/a", 0), os.Symlink("/", dir+"/part-1")); err != nil {
+		t.Fatal(err)
+	}
+	if spool, err = OpenSpool(dir); err != nil {
+		t.Fatal(err)
+	}
+	defer spool.Close()
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
