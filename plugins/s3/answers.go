@@ -24,7 +24,7 @@ const peeked = 4 << 10
 func checkAnswer(stack *middleware.Stack) error {
 	var root string
 	switch stack.ID() {
-	case "PutObject": // answers with headers only
+	case "PutObject": // answers in its header only
 	case "ListObjectsV2":
 		root = "ListBucketResult"
 	case "DeleteObjects":
@@ -32,14 +32,15 @@ func checkAnswer(stack *middleware.Stack) error {
 	default:
 		return nil
 	}
-	return stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("CairnCheckAnswer",
+	// Nearest to the wire: the client has a look of its own, which loses a body without any element.
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("CairnCheckAnswer",
 		func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 			out, metadata, err := next.HandleDeserialize(ctx, in)
 			if res, ok := out.RawResponse.(*smithyhttp.Response); ok && err == nil && res.StatusCode/100 == 2 {
 				err = lookInto(res, root)
 			}
 			return out, metadata, err
-		}), "OperationDeserializer", middleware.After)
+		}), middleware.After)
 }
 
 // lookInto leaves res as it was, save that an error document gets a status of its kind, so that the client reads it as one.
@@ -54,20 +55,23 @@ func lookInto(res *smithyhttp.Response, root string) error {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head), res.Body), res.Body}
-	switch found := rootElement(head); found {
-	case "Error":
+	switch found := rootElement(head); {
+	case found == "Error":
 		res.StatusCode = 500
-	case root:
-	default:
-		if root == "" {
-			return nil
-		}
-		return &sdk.Error{
-			Code: sdk.Unavailable, Err: fmt.Errorf("the answer of status %d holds no <%s>, but begins with %.60q", res.StatusCode, root, head),
-			Hint: "something answers in the store's place; check the endpoint, and proxies before it",
-		}
+	case root == "" && len(bytes.TrimSpace(head)) > 0:
+		return impostor("the answer to a Put holds a page, which begins with %.60q", head)
+	case found != root:
+		return impostor("the answer of status %d holds no <%s>, but begins with %.60q", res.StatusCode, root, head)
 	}
 	return nil
+}
+
+// impostor is an answer that no S3 store gives.
+func impostor(format string, args ...any) error {
+	return &sdk.Error{
+		Code: sdk.Unavailable, Err: fmt.Errorf(format, args...),
+		Hint: "something answers in the store's place; check the endpoint, and proxies before it",
+	}
 }
 
 // rootElement is the name of the first element, "" when there is none.

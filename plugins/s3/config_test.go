@@ -99,7 +99,7 @@ func TestAConfigurationNeverPrintsItsSecrets(t *testing.T) {
 }
 
 func TestOpenTouchesNoNetworkAndSaysWhatItCannotKnow(t *testing.T) {
-	store := record(t, says(200, ""))
+	store := record(t, stored())
 	openAt(t, store.URL)
 	openAt(t, store.URL, fromChain)
 	if n := len(store.requests()); n != 0 {

@@ -51,7 +51,7 @@ func TestExpiredCredentialsAreReadAgainAndTheCallIsMadeOnceMore(t *testing.T) {
 					}
 					says(200, map[string]string{
 						"list": page(endOfList), "delete": "<DeleteResult><Deleted><Key>k/1</Key></Deleted></DeleteResult>",
-					}[verb])(w, r)
+					}[verb], "ETag", `"e"`)(w, r)
 				})
 				if err := call(t.Context(), openAt(t, store.URL, fromChain), verb); err != nil {
 					t.Fatal(err)
@@ -90,7 +90,7 @@ func TestConfiguredCredentialsThatExpireAreNotTriedTwice(t *testing.T) {
 
 func TestARotatedFileIsPickedUpWithinAMinute(t *testing.T) {
 	file := newKeysFile(t)
-	store := record(t, says(200, ""))
+	store := record(t, stored())
 	clock := time.Now().Add(-rereadAfter) // so that what is read is due to be read again at once
 	target := openConfig(t, Config{Bucket: "bucket", Endpoint: store.URL, PathStyle: true}, func() time.Time { return clock })
 	for _, key := range []string{"FIRST", "SECOND", "THIRD"} {
@@ -122,7 +122,7 @@ func TestAProfileAndTheEnvironmentGiveCredentialsAndRegion(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_CONFIG_FILE", config)
-	store := record(t, says(200, ""))
+	store := record(t, stored())
 	if err := call(t.Context(), openAt(t, store.URL, fromChain, func(c *Config) { c.Profile = "offsite" }), "put"); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestAProfileAndTheEnvironmentGiveCredentialsAndRegion(t *testing.T) {
 }
 
 func TestWithoutCredentialsEveryCallSaysSoAndOpenDoesNot(t *testing.T) {
-	store := record(t, says(200, ""))
+	store := record(t, stored())
 	target := openAt(t, store.URL, fromChain)
 	for _, verb := range verbs() {
 		wantError(t, call(t.Context(), target, verb), sdk.Unauthenticated, "access_key and secret_key")

@@ -87,7 +87,9 @@ func TestTheAnswersOfStoresHaveTheirMeaning(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.code, " ", c.status), func(t *testing.T) {
 			store := record(t, says(c.status, errorXML(c.code, "what the store says"), "X-Amz-Request-Id", "R7"))
-			_, err := openAt(t, store.URL).Put(t.Context(), putRequest("k/1", "x"))
+			req := putRequest("k/1", "x")
+			req.IfAbsent = c.want == sdk.Exists // a Put without a condition is never told so
+			_, err := openAt(t, store.URL).Put(t.Context(), req)
 			e := wantError(t, err, c.want, "put k/1", "what the store says", c.code+", request R7", c.says)
 			if c.says == "" && e.Hint != "" {
 				t.Errorf("the hint %q is in no row", e.Hint)

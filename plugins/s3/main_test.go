@@ -96,6 +96,9 @@ func says(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
+// stored is the answer to a Put.
+func stored() http.HandlerFunc { return says(200, "", "ETag", `"e"`) }
+
 func errorXML(code, message string) string {
 	return `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>" + code + "</Code><Message>" + message + "</Message><RequestId>R7</RequestId></Error>"
 }

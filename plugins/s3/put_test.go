@@ -52,7 +52,7 @@ func TestABodyIsReadOnceAndSignedWithItsDigestOnHTTPAndOnHTTPS(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		for _, size := range []int{1, 4096, 5 << 20} {
 			t.Run(fmt.Sprintf("%s %d bytes", scheme, size), func(t *testing.T) {
-				store := &recorder{answer: says(200, "", "ETag", `"e"`)}
+				store := &recorder{answer: stored()}
 				store.Server = httptest.NewUnstartedServer(store)
 				if scheme == "https" {
 					store.StartTLS()
@@ -118,7 +118,7 @@ func TestACertificateThatIsNotTrustedIsToldWithARemedy(t *testing.T) {
 }
 
 func TestAnEmptyBodyIsStoredAndItsDigestIsStillHeldTo(t *testing.T) {
-	store := record(t, says(200, ""))
+	store := record(t, stored())
 	target := openAt(t, store.URL)
 	if _, err := target.Put(t.Context(), putRequest("k", "")); err != nil {
 		t.Fatal(err)
@@ -234,6 +234,19 @@ func TestARaceOfCreatesIsExistsOnlyWhenThereIsAnObject(t *testing.T) {
 	}
 }
 
+func TestA200ThatNoStoreGivesIsNoSuccessOfAPut(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"a page":     says(200, "<html><body>Please log in</body></html>", "ETag", `"e"`),
+		"some words": says(200, "OK", "ETag", `"e"`),
+		"nothing":    says(200, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := openAt(t, record(t, answer).URL).Put(t.Context(), putRequest("k", "x"))
+			wantError(t, err, sdk.Unavailable, "the answer to a Put", "check the endpoint")
+		})
+	}
+}
+
 func TestEncryptionIsAskedForOfEachObjectAndTheClassOfPacksOnly(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -249,7 +262,7 @@ func TestEncryptionIsAskedForOfEachObjectAndTheClassOfPacksOnly(t *testing.T) {
 		{"and not for what every start reads", func(c *Config) { c.StorageClass = "STANDARD_IA" }, sdk.ClassMeta, [3]string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store := record(t, says(200, ""))
+			store := record(t, stored())
 			req := putRequest("k", "x")
 			req.Class = c.class
 			if _, err := openAt(t, store.URL, c.change).Put(t.Context(), req); err != nil {
@@ -268,13 +281,13 @@ func TestADigestIsAttestedOnlyWhenTheStoreSaysIt(t *testing.T) {
 	sum := sha256.Sum256([]byte("x"))
 	right := base64.StdEncoding.EncodeToString(sum[:])
 	for header, want := range map[string][32]byte{"": {}, right: sum} {
-		res, err := openAt(t, record(t, says(200, "", "X-Amz-Checksum-Sha256", header)).URL).Put(t.Context(), putRequest("k", "x"))
+		res, err := openAt(t, record(t, says(200, "", "ETag", `"e"`, "X-Amz-Checksum-Sha256", header)).URL).Put(t.Context(), putRequest("k", "x"))
 		if err != nil || res.SHA256 != want {
 			t.Errorf("attested %x, %v; want %x", res.SHA256, err, want)
 		}
 	}
 	for _, header := range []string{"AAAA", base64.StdEncoding.EncodeToString(make([]byte, 32)), "no base64"} {
-		_, err := openAt(t, record(t, says(200, "", "X-Amz-Checksum-Sha256", header)).URL).Put(t.Context(), putRequest("k", "x"))
+		_, err := openAt(t, record(t, says(200, "", "ETag", `"e"`, "X-Amz-Checksum-Sha256", header)).URL).Put(t.Context(), putRequest("k", "x"))
 		wantError(t, err, sdk.Corrupt, "attests")
 	}
 }
@@ -288,6 +301,7 @@ func TestSixtyFourPutsOfSixteenMiBAtOnceNeedLittleMemory(t *testing.T) {
 		arrived.Done()
 		arrived.Wait() // all are under way at the same time
 		io.Copy(io.Discard, r.Body)
+		stored()(w, r)
 	}))
 	defer server.Close()
 	target := openAt(t, server.URL)

@@ -115,6 +115,9 @@ func signedAs(sum [32]byte) func(*middleware.Stack) error {
 
 func putResult(req sdk.PutRequest, out *s3.PutObjectOutput) (sdk.PutResult, error) {
 	res := sdk.PutResult{Version: aws.ToString(out.ETag)}
+	if res.Version == "" {
+		return sdk.PutResult{}, impostor("the answer to a Put names no ETag")
+	}
 	if aws.ToString(out.ChecksumSHA256) == "" {
 		return res, nil
 	}
