@@ -36,7 +36,7 @@ func (c calls) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, erro
 		return sdk.PutResult{}, err
 	}
 	result, err := s.client.Put(ctx, req)
-	result.Version = s.mask.text(result.Version)
+	result.Version = s.mask.bounded(result.Version)
 	return result, s.settle(ctx, "put", req.Key, err)
 }
 

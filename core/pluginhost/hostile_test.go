@@ -1,9 +1,13 @@
 package pluginhost
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // The tail is bounded in lines too: a line without a letter costs memory all the same.
@@ -48,4 +52,24 @@ func TestAPrivateDirectoryIsRemovedWhateverThePluginMadeOfIt(t *testing.T) {
 		t.Error(err)
 	}
 	wantEmpty(t, opts.RuntimeDir)
+}
+
+// A text that was cut to its bound may end in the middle of a secret.
+func TestASecretIsMaskedWhereATextWasCutAndInASchema(t *testing.T) {
+	m := newMask([]string{"hunter2hunter2"})
+	const half = "a long message with hunter2hunt…"
+	err := m.error(&sdk.Error{Hint: half, Provider: half, Err: errors.New(half)})
+	var e *sdk.Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	about := m.description(sdk.Description{Doc: half, Features: []string{"hunter2hunter2"}, Schema: sdk.Schema{Attributes: []sdk.Attribute{
+		{Name: "a", Type: sdk.TypeString, Default: "hunter2hunter2", Doc: half, Enum: []string{"hunter2hunter2"}},
+	}}})
+	if text := fmt.Sprint(err, e.Hint, about); strings.Contains(text, "hunter2") || strings.Count(text, dots) != 8 {
+		t.Errorf("%s", text)
+	}
+	if a := about.Schema.Attributes[0]; a.Name != "a" || a.Type != sdk.TypeString {
+		t.Errorf("got %+v", a)
+	}
 }

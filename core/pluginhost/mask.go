@@ -92,6 +92,17 @@ func (m *mask) text(s string) string {
 	return m.replacer.Replace(s)
 }
 
+// ellipsis ends a text that was cut to its bound.
+const ellipsis = "…"
+
+// bounded is text for what may have been cut to a bound.
+func (m *mask) bounded(s string) string {
+	if head, isCut := strings.CutSuffix(s, ellipsis); isCut {
+		return m.cut(head) + ellipsis
+	}
+	return m.text(s)
+}
+
 // cut is text for what is only the beginning of a line: a secret that was cut in two is found by its first half.
 func (m *mask) cut(s string) string {
 	if m == nil {
@@ -121,7 +132,7 @@ func (m *mask) error(err error) error {
 	case *sdk.Error:
 		masked := *e
 		for _, field := range []*string{&masked.Op, &masked.Key, &masked.Attribute, &masked.Provider, &masked.Hint} {
-			*field = m.text(*field)
+			*field = m.bounded(*field)
 		}
 		masked.Err = m.error(e.Err)
 		return &masked
@@ -132,7 +143,7 @@ func (m *mask) error(err error) error {
 		}
 		return errors.Join(all...)
 	}
-	text := m.text(err.Error())
+	text := m.bounded(err.Error())
 	if text == err.Error() {
 		return err
 	}
@@ -155,7 +166,21 @@ func (m *mask) description(d sdk.Description) sdk.Description {
 		return d
 	}
 	for _, field := range []*string{&d.Name, &d.Version, &d.SDK, &d.Doc} {
-		*field = m.text(*field)
+		*field = m.bounded(*field)
+	}
+	d.Features = m.all(d.Features)
+	d.Schema.Attributes = slices.Clone(d.Schema.Attributes)
+	for i := range d.Schema.Attributes {
+		a := &d.Schema.Attributes[i]
+		a.Name, a.Type, a.Default, a.Doc, a.Enum = m.bounded(a.Name), sdk.Type(m.bounded(string(a.Type))), m.bounded(a.Default), m.bounded(a.Doc), m.all(a.Enum)
 	}
 	return d
+}
+
+func (m *mask) all(texts []string) []string {
+	masked := slices.Clone(texts)
+	for i, text := range texts {
+		masked[i] = m.bounded(text)
+	}
+	return masked
 }
