@@ -138,7 +138,7 @@ func (p *prober) list(ctx context.Context) {
 	right := &p.report.List
 	err := p.ask(ctx, right, "list "+folder, listSize, func(ctx context.Context) error {
 		found = found[:0]
-		for obj, err := range p.store.List(ctx, sdk.ListRequest{Prefix: folder}) {
+		for obj, err := range listed(ctx, p.store, sdk.ListRequest{Prefix: folder}, maxListedProbes) {
 			if err != nil {
 				return err
 			}

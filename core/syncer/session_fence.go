@@ -66,7 +66,7 @@ func (s *session) epochsFrom(ctx context.Context, e uint64) (found []listedEpoch
 	folder := repository.EpochPrefix(s.prefix)
 	err = s.calls.do(ctx, "list "+folder, repository.MaxSmall, func(ctx context.Context) error {
 		found = found[:0]
-		for obj, err := range s.store.List(ctx, sdk.ListRequest{Prefix: folder, StartAfter: repository.EpochKey(s.prefix, e-1)}) {
+		for obj, err := range listed(ctx, s.store, sdk.ListRequest{Prefix: folder, StartAfter: repository.EpochKey(s.prefix, e-1)}, maxListed) {
 			if err != nil {
 				return err
 			}

@@ -64,7 +64,7 @@ func (r remote) numbers(ctx context.Context, folder string, parse func(prefix, k
 	var found []uint64
 	err := r.calls.do(ctx, "list "+folder, listSize, func(ctx context.Context) error {
 		found = found[:0]
-		for obj, err := range r.store.List(ctx, sdk.ListRequest{Prefix: folder}) {
+		for obj, err := range listed(ctx, r.store, sdk.ListRequest{Prefix: folder}, maxListed) {
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/cairnsync/cairn/sdk"
@@ -64,6 +65,28 @@ func readRange(ctx context.Context, s sdk.Target, req sdk.GetRequest, limit int6
 		return nil, &sdk.Error{Code: sdk.Corrupt, Op: "get", Key: key, Err: fmt.Errorf("%d bytes came of %d that were declared", len(content), got.Size)}
 	}
 	return content, nil
+}
+
+// The most objects that a listing is taken to have. Of commits, epochs and gc objects the deadline of a listing lets no more through from any
+// real store; of probes a thousandth would do.
+const (
+	maxListed       = 1 << 20
+	maxListedProbes = 100_000
+)
+
+// listed is a listing that ends: one that goes on beyond so many objects is sdk.Corrupt, and not collected until the memory is gone.
+func listed(ctx context.Context, s sdk.Target, req sdk.ListRequest, most int) iter.Seq2[sdk.Object, error] {
+	return func(yield func(sdk.Object, error) bool) {
+		seen := 0
+		for obj, err := range s.List(ctx, req) {
+			if seen++; err == nil && seen > most {
+				err = &sdk.Error{Code: sdk.Corrupt, Op: "list", Key: req.Prefix, Err: fmt.Errorf("more than %d objects, which cannot be right", most)}
+			}
+			if !yield(obj, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // isNotFound says that an object is proven absent. Every other error, a 403 among them, leaves that open.
