@@ -7,13 +7,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
 	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/blobtarget"
 )
 
 // meaning is what an answer of Azure comes to for the host and for the operator.
@@ -135,7 +135,7 @@ func (t table) explain(err error) *sdk.Error {
 	}
 	told.Provider = provider(answer)
 	if answer.RawResponse != nil {
-		told.RetryAfter = retryAfter(answer.RawResponse.Header)
+		told.RetryAfter = blobtarget.RetryAfter(answer.RawResponse.Header)
 	}
 	return told
 }
@@ -169,23 +169,6 @@ func provider(answer *azcore.ResponseError) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// retryAfter reads seconds, or a date, which is compared with the store's own clock.
-func retryAfter(h http.Header) time.Duration {
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return max(0, time.Duration(seconds)*time.Second)
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return max(0, at.Sub(now))
 }
 
 // expiry is what the signature says of its own end, which is no secret.

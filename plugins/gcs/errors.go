@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"cloud.google.com/go/storage"
 	"google.golang.org/api/googleapi"
 
 	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/blobtarget"
 )
 
 // meaning is what an answer of the store comes to for the host and for the operator.
@@ -92,7 +92,7 @@ func explain(err error) *sdk.Error {
 	m := meaningOf(err, answer)
 	return &sdk.Error{
 		Code: m.code, Attribute: m.attribute, Hint: m.hint, Provider: provider(answer),
-		RetryAfter: retryAfter(answer.Header),
+		RetryAfter: blobtarget.RetryAfter(answer.Header),
 		Err:        errors.New(text(answer)),
 	}
 }
@@ -172,21 +172,4 @@ func provider(answer *googleapi.Error) string {
 		parts = append(parts, "request "+id)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// retryAfter reads seconds, or a date, which is compared with the store's own clock.
-func retryAfter(h http.Header) time.Duration {
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return max(0, time.Duration(seconds)*time.Second)
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return max(0, at.Sub(now))
 }

@@ -115,7 +115,7 @@ func (p putter) write(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := p.writer(ctx, req)
-	if err := fill(ctx, w, req.Body); err != nil {
+	if err := blobtarget.Copy(ctx, w, req.Body); err != nil {
 		cancel()
 		_ = w.Close() // waits for the request's end; its error only tells that it was cancelled
 		return sdk.PutResult{}, err
@@ -145,34 +145,6 @@ func (p putter) classOf(class sdk.Class) string {
 		return p.class
 	}
 	return "STANDARD"
-}
-
-// fill copies the body. An error of the body is told rather than what the writer made of it.
-func fill(ctx context.Context, w io.Writer, body sdk.Body) error {
-	src := &source{ctx: ctx, body: body.Reader()}
-	_, err := io.CopyBuffer(struct{ io.Writer }{w}, src, make([]byte, min(bufferSize, max(body.Size(), 1))))
-	if src.err != nil {
-		return src.err
-	}
-	return err
-}
-
-// source is a body that stops when ctx ends, and remembers why it failed.
-type source struct {
-	ctx  context.Context // of the one copy it is for
-	body io.Reader
-	err  error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	if s.err = s.ctx.Err(); s.err != nil {
-		return 0, s.err
-	}
-	n, err := s.body.Read(p)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
 }
 
 // stored compares what the store says it has stored: an answer of 200 may hold anything.

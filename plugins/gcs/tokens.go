@@ -14,6 +14,7 @@ import (
 	"cloud.google.com/go/auth/credentials"
 
 	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/blobtarget"
 )
 
 const (
@@ -230,7 +231,7 @@ func tokenFault(err error) error {
 		told.Hint = hintCredentials
 		if status := answer.Response.StatusCode; status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
 			told.Code, told.Hint = sdk.Unavailable, hintAuthority
-			told.RetryAfter = retryAfter(answer.Response.Header)
+			told.RetryAfter = blobtarget.RetryAfter(answer.Response.Header)
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout):
 		told.Code, told.Hint = sdk.Unavailable, hintAuthority // *url.Error and *net.OpError have Timeout

@@ -23,7 +23,7 @@ import (
 // getError is what a Get answers when the driver fails with err.
 func getError(ctx context.Context, err error, code gcerrors.ErrorCode, table func(error) *sdk.Error) error {
 	hooks := blobtarget.Hooks{Error: table, Put: func(context.Context, sdk.PutRequest) (sdk.PutResult, error) { return sdk.PutResult{}, err }}
-	_, err = (&script{code: code}).target(hooks).Put(ctx, sdk.PutRequest{Key: "k"})
+	_, err = (&script{code: code}).target(hooks).Put(ctx, sdk.PutRequest{Key: "k", IfAbsent: true})
 	return err
 }
 
@@ -85,7 +85,7 @@ func TestACallersEndIsToldFromATimeOutOfTheClient(t *testing.T) {
 		cancel(errors.New("the host gave up"))
 		return sdk.PutResult{}, gone
 	}}
-	_, err := (&script{}).target(hooks).Put(ctx, sdk.PutRequest{Key: "k"})
+	_, err := (&script{}).target(hooks).Put(ctx, sdk.PutRequest{Key: "k", IfAbsent: true})
 	wantError(t, err, sdk.Cancelled, "put", "k", "the host gave up")
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
-// copyBuffer is what a portable Put holds of its body besides what the driver buffers, in bytes.
-const copyBuffer = 128 << 10
+// copyBuffer is what a Copy holds of its body besides what the writer buffers, in bytes.
+const copyBuffer = 64 << 10
 
 // write is the portable Put. Closing a blob.Writer publishes what has been written, so every failure cancels it first.
 func (t *target) write(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
@@ -25,7 +25,7 @@ func (t *target) write(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, 
 	if err != nil {
 		return sdk.PutResult{}, err
 	}
-	if fault := fill(ctx, w, req.Body); fault != nil {
+	if fault := Copy(ctx, w, req.Body); fault != nil {
 		cancel()
 		_ = w.Close() // its error only tells that it was cancelled
 		return sdk.PutResult{}, existed(req, fault)
@@ -33,8 +33,9 @@ func (t *target) write(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, 
 	return sdk.PutResult{}, existed(req, w.Close())
 }
 
-// fill copies the body. An error of the body is told rather than what the writer made of it.
-func fill(ctx context.Context, w io.Writer, body sdk.Body) error {
+// Copy is for a Hooks.Put that has a vendor's writer: it writes the body, in one pass that is held to its digest, and stops when ctx ends. An
+// error of the body is told rather than what the writer made of it. After an error w must not complete the object.
+func Copy(ctx context.Context, w io.Writer, body sdk.Body) error {
 	src := &source{ctx: ctx, body: body.Reader()}
 	// The bare Writer: with its ReadFrom the driver would choose a buffer of its own.
 	n, err := io.CopyBuffer(struct{ io.Writer }{w}, src, make([]byte, min(copyBuffer, max(body.Size(), 1))))
