@@ -32,9 +32,11 @@ run: bin/cairn bin/cairn-plugin-file ## build the host and the file plugin, then
 
 test: ## every test but the torture and the clouds, with the race detector
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -race -timeout 30m $(GOFLAGS_TEST) ./...
+	cd examples/plugin-sqlite && go test $(GOFLAGS_TEST) ./...
 
-seeds: ## the model and the properties at their full number of cases (10,000), without the race detector
+seeds: ## properties, model and crash cycles at their full number (10,000; 1,000 crashes), without the race detector
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -count 1 -timeout 20m ./core/trigger ./core/syncer
+	$(TOOL) gotestsum --format pkgname-and-test-fails -- -count 1 -timeout 20m -run 'LeavesNothingBehind' ./core/pluginhost
 
 torture: ## kill -9, full disks and failing targets, against real processes (about ten minutes)
 	$(TOOL) gotestsum --format standard-verbose -- -tags torture -timeout 60m -count 1 -run Torture ./cmd/host
