@@ -22,7 +22,7 @@
 //	  sqlcircuit/    floor 2  the built-in circuit: SQL over streams on embedded SQLite
 //	  api/           floor 2  the HTTP API and its OpenAPI document
 //	  host/          floor 3  composition: builds all of it from a configuration, starts and stops it in order
-//	internal/                 for tests only
+//	internal/                 for tests only, but wipe
 //	  teststore/              real object stores, pinned and started by the tests that need them
 //	  rudestore/              a store of our own with three vendors' dialects, and every rudeness of theirs
 //	  wipe/                   removes folders that a plugin could write to, whatever it made of them

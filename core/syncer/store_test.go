@@ -14,7 +14,7 @@ type endless struct{ sdk.Target }
 
 func (endless) List(context.Context, sdk.ListRequest) iter.Seq2[sdk.Object, error] {
 	return func(yield func(sdk.Object, error) bool) {
-		for yield(sdk.Object{Key: "k"}, nil) { //nolint:revive // until nobody listens
+		for yield(sdk.Object{Key: "k"}, nil) {
 		}
 	}
 }

@@ -47,7 +47,7 @@ func inside(path string, stop <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // nothing was written through it
 	for {
 		names, err := some(root, ".")
 		if err != nil || len(names) == 0 {
