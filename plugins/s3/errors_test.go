@@ -75,7 +75,7 @@ func TestTheAnswersOfStoresHaveTheirMeaning(t *testing.T) {
 		{"Quux", 405, sdk.Unsupported, ""},
 		{"Quux", 408, sdk.Unavailable, ""},
 		{"Quux", 409, sdk.Unavailable, ""},
-		{"Quux", 412, sdk.Exists, ""},
+		{"Quux", 412, sdk.Unavailable, ""},
 		{"Quux", 413, sdk.Unsupported, "64 MiB"},
 		{"Quux", 416, sdk.Corrupt, ""},
 		{"Quux", 429, sdk.Throttled, ""},

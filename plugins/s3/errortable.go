@@ -97,8 +97,8 @@ func (t errorTable) load(code string) (sdk.Error, bool) {
 	return sdk.Error{}, false
 }
 
-// byStatus is for codes that nobody has heard of, and for answers without one. A bare 404 comes from something before the store, or
-// from a wrong endpoint: it proves nothing about an object.
+// byStatus is for codes that nobody has heard of, and for answers without one. A bare 404 or 412 comes from something before
+// the store, or from a wrong endpoint: it proves nothing about an object.
 func (t errorTable) byStatus(status int) sdk.Error {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -111,8 +111,6 @@ func (t errorTable) byStatus(status int) sdk.Error {
 		return sdk.Error{Code: sdk.Unavailable, Hint: "this is not the answer of an S3 store; check the endpoint, path_style, and proxies before it"}
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return sdk.Error{Code: sdk.Unsupported}
-	case http.StatusPreconditionFailed:
-		return sdk.Error{Code: sdk.Exists}
 	case http.StatusRequestEntityTooLarge:
 		return sdk.Error{Code: sdk.Unsupported, Hint: tooLargeHint()}
 	case http.StatusRequestedRangeNotSatisfiable:
@@ -121,7 +119,7 @@ func (t errorTable) byStatus(status int) sdk.Error {
 		return sdk.Error{Code: sdk.Throttled}
 	case http.StatusInsufficientStorage:
 		return sdk.Error{Code: sdk.NoSpace}
-	case http.StatusRequestTimeout, http.StatusConflict:
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusPreconditionFailed: // of the last two, put has looked what is there
 		return sdk.Error{Code: sdk.Unavailable}
 	}
 	if status >= http.StatusInternalServerError {

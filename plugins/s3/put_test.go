@@ -210,27 +210,33 @@ func TestARaceOfCreatesIsExistsOnlyWhenThereIsAnObject(t *testing.T) {
 		look http.HandlerFunc
 		want sdk.Code
 	}{
-		"there is one":                {says(206, "x", "Content-Range", "bytes 0-0/9"), sdk.Exists},
+		"there is one":                {says(206, "x", "Content-Range", "bytes 0-0/9", "ETag", `"e"`), sdk.Exists},
 		"there is one of no bytes":    {says(416, errorXML("InvalidRange", "The requested range is not satisfiable")), sdk.Exists},
 		"there is none: a delete won": {says(404, errorXML("NoSuchKey", "The specified key does not exist.")), sdk.Unavailable},
+		"a page of a proxy":           {says(200, "<html><body>Please log in</body></html>"), sdk.Unavailable},
 		"nobody can say":              {says(403, errorXML("AccessDenied", "Access Denied")), sdk.PermissionDenied},
 	} {
-		t.Run(name, func(t *testing.T) {
-			store := record(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPut {
-					says(409, errorXML("ConditionalRequestConflict", "a conflicting operation"))(w, r)
-					return
+		for _, refusal := range []http.HandlerFunc{
+			says(409, errorXML("ConditionalRequestConflict", "a conflicting operation")),
+			says(412, ""), says(412, "<html><p>Not & Yours"), // as proxies refuse
+		} {
+			t.Run(name, func(t *testing.T) {
+				store := record(t, func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPut {
+						refusal(w, r)
+						return
+					}
+					c.look(w, r)
+				})
+				req := putRequest("k", "x")
+				req.IfAbsent = true
+				_, err := openAt(t, store.URL).Put(t.Context(), req)
+				wantError(t, err, c.want)
+				if n := len(store.requests()); n != 2 {
+					t.Errorf("%d requests", n)
 				}
-				c.look(w, r)
 			})
-			req := putRequest("k", "x")
-			req.IfAbsent = true
-			_, err := openAt(t, store.URL).Put(t.Context(), req)
-			wantError(t, err, c.want)
-			if n := len(store.requests()); n != 2 {
-				t.Errorf("%d requests", n)
-			}
-		})
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -37,7 +39,7 @@ func (s *store) put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, err
 	switch {
 	case err == nil:
 		return putResult(req, out)
-	case req.IfAbsent && (apiCode(err) == "ConditionalRequestConflict" || brokenOff(err) && body.sent.Load() < req.Body.Size()):
+	case req.IfAbsent && (undecided(err) || brokenOff(err) && body.sent.Load() < req.Body.Size()):
 		return sdk.PutResult{}, s.conflict(ctx, req.Key, err)
 	}
 	return sdk.PutResult{}, err
@@ -61,6 +63,17 @@ func (u *upload) Seek(offset int64, whence int) (int64, error) {
 		u.sent.Store(at)
 	}
 	return at, err
+}
+
+// undecided is a refusal that does not say whether there is an object: the store's 409, or a 412 without words, of which the client makes
+// the store's code. Proxies answer 412 to whom they do not let in.
+func undecided(err error) bool {
+	var api smithy.APIError
+	var res *smithyhttp.ResponseError
+	if !errors.As(err, &res) || res.HTTPStatusCode() != http.StatusPreconditionFailed {
+		return apiCode(err) == "ConditionalRequestConflict"
+	}
+	return !errors.As(err, &api) || api.ErrorCode() != "PreconditionFailed" || api.ErrorMessage() == http.StatusText(http.StatusPreconditionFailed)
 }
 
 // brokenOff is a request that got no answer, though neither its caller nor its body ended it. Some stores refuse a create while its body is
@@ -129,20 +142,33 @@ func putResult(req sdk.PutRequest, out *s3.PutObjectOutput) (sdk.PutResult, erro
 	return res, nil
 }
 
-// conflict looks what came of a create that raced with another request for the key, or was broken off. The store's 409 alone does not say that
-// there is an object: a delete may have won. A create is told that the key exists only when it does.
+// conflict looks what came of a create that raced with another request for the key, was broken off, or refused without a word. The store's 409
+// alone does not say that there is an object: a delete may have won. A create is told that the key exists only when it does.
 func (s *store) conflict(ctx context.Context, key string, raced error) error {
 	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(s.cfg.Bucket), Key: aws.String(key), Range: aws.String("bytes=0-0")})
 	switch {
 	case err == nil:
 		out.Body.Close()
+		if aws.ToString(out.ETag) == "" {
+			return impostor("the answer to a Get names no ETag")
+		}
 		return &sdk.Error{Code: sdk.Exists, Err: raced}
 	case apiCode(err) == "InvalidRange":
 		return &sdk.Error{Code: sdk.Exists, Err: raced} // of no bytes
 	case apiCode(err) == "NoSuchKey":
-		return raced
+		return s.again(raced)
 	}
 	return fmt.Errorf("look what came of the race: %w", err)
+}
+
+// again is a create that did not come to pass though nothing stood in its way.
+func (s *store) again(raced error) error {
+	told := s.table.explain(raced)
+	if told == nil {
+		return raced // of the network
+	}
+	told.Code = sdk.Unavailable
+	return told
 }
 
 func apiCode(err error) string {
