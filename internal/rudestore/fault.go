@@ -27,6 +27,8 @@ const (
 	nothing    Action = iota
 	answer            // an error in the vendor's words, instead of doing it
 	answerOK          // the same error, under status 200
+	page404           // the page of a proxy, which knows no store here
+	page200           // the page of a proxy, under status 200
 	dropReply         // do it, and close the connection instead of telling
 	delay             // do it, and tell after 200 ms
 	readHalf          // read half of the request's body and close the connection
@@ -53,6 +55,10 @@ func (s *Store) play(f Fault, w http.ResponseWriter, r *http.Request, c call) {
 	case answerOK:
 		_, _ = io.Copy(io.Discard, r.Body) // it is ignored
 		s.speaker.failed(w, c, f.what, http.StatusOK)
+	case page404:
+		proxyPage(w, r, http.StatusNotFound)
+	case page200:
+		proxyPage(w, r, http.StatusOK)
 	case dropReply:
 		_, _ = s.do(r, c) // that is the reply
 		s.breakOff(w)
@@ -79,6 +85,14 @@ func (s *Store) play(f Fault, w http.ResponseWriter, r *http.Request, c call) {
 		s.playDelete(f, w, r, c)
 	case nothing:
 	}
+}
+
+// proxyPage is what stands before a store and not in any vendor's documentation. Its HTML is no XML.
+func proxyPage(w http.ResponseWriter, r *http.Request, status int) {
+	_, _ = io.Copy(io.Discard, r.Body) // it is ignored
+	w.Header().Set("Content-Type", "text/html")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "<!DOCTYPE html><html><head><meta charset=utf-8><title>404 Not Found</title><body><h1>404 Not Found</h1><hr>nginx\n") // a client that is gone gets none of it
 }
 
 // playGet sends an object badly.
@@ -126,7 +140,7 @@ func (s *Store) breakOff(w http.ResponseWriter) {
 		panic(http.ErrAbortHandler)
 	}
 	_, _ = io.WriteString(conn, "HTTP/1.1 ") // a client that is gone gets none of it
-	conn.Close()
+	_ = conn.Close()                         // that is the point
 }
 
 // flush sends what is buffered, so that the client has it before the connection ends.

@@ -39,6 +39,8 @@ func TestEachSinIsFound(t *testing.T) {
 		{trusting, "a key that could not be deleted"},
 		{follows, "a redirect"},
 		{guessing, "a 403"},
+		{guessing, "a 404 page"},
+		{trusting, "a page under status 200 is not a success: put"},
 		{guessing, "a bucket that does not exist"},
 		{deaf, "a store that takes a request and never answers"},
 		{deaf, "a body that trickles"},

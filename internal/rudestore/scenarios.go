@@ -103,11 +103,21 @@ func refusalScenarios() []Scenario {
 		each("credentials that the store does not accept are Unauthenticated", false, plain(wrongCredentials, sdk.Unauthenticated)),
 		each("credentials that are configured and have expired are Unauthenticated", false, plain(expired, sdk.Unauthenticated)),
 		each("a bucket that does not exist is a fault of the configuration, never an absent key", false, plain(noSuchBucket, sdk.InvalidConfig)),
+		each("a 404 page of something before the store proves nothing about a key", false, Scenario{
+			Fault: Fault{Do: page404}, Expect: fails(sdk.Unavailable), Except: map[Dialect]Expect{Azure: fails(sdk.InvalidConfig)},
+		}),
+		pageScenarios(),
 		each("a redirect is a fault of the configuration, and is not followed", false, Scenario{
 			Fault: Fault{Do: answer, what: moved, elsewhere: true}, Expect: fails(sdk.InvalidConfig),
 		}),
 		each("a store that does not know the operation is Unsupported", false, plain(notImplemented, sdk.Unsupported)),
 	)
+}
+
+// pageScenarios leave Get out: what it answers is bytes, which only the host can tell from other bytes.
+func pageScenarios() []Scenario {
+	all := each("a page under status 200 is not a success", false, Scenario{Fault: Fault{Do: page200}, Expect: fails(sdk.Unavailable)})
+	return slices.DeleteFunc(all, func(s Scenario) bool { return s.Call == Get })
 }
 
 // refreshScenarios are the one exception from "nobody retries below the host".
