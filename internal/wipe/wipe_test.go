@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cairnsync/cairn/internal/wipe"
 )
@@ -22,15 +23,15 @@ func must(t *testing.T, errs ...error) {
 func nest(t *testing.T, path string, depth int) {
 	t.Helper()
 	must(t, os.MkdirAll(path, 0o700))
-	at, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
+	at, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	must(t, err)
 	for range depth {
-		must(t, syscall.Mkdirat(at, "d", 0o700))
-		next, err := syscall.Openat(at, "d", syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
-		must(t, err, syscall.Close(at))
+		must(t, unix.Mkdirat(at, "d", 0o700))
+		next, err := unix.Openat(at, "d", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		must(t, err, unix.Close(at))
 		at = next
 	}
-	must(t, syscall.Close(at))
+	must(t, unix.Close(at))
 }
 
 func TestATreeIsRemovedWhateverItLooksLike(t *testing.T) {
@@ -47,7 +48,7 @@ func TestATreeIsRemovedWhateverItLooksLike(t *testing.T) {
 			must(t, os.MkdirAll(path+"/a/b/c/d", 0o700), os.Chmod(path+"/a/b/c", 0), os.Chmod(path+"/a/b", 0), os.Chmod(path+"/a", 0), os.Chmod(path, 0))
 		},
 		"more than a batch": func(path string) {
-			must(t, os.MkdirAll(path+"/a/b", 0o700), syscall.Mkfifo(path+"/fifo", 0o600))
+			must(t, os.MkdirAll(path+"/a/b", 0o700), unix.Mkfifo(path+"/fifo", 0o600))
 			for i := range 1100 {
 				must(t, os.WriteFile(fmt.Sprintf("%s/a/b/%d", path, i), nil, 0))
 			}
