@@ -9,7 +9,6 @@
 //	  client/        floor 0  Go client of the HTTP API
 //	  rpc/           floor 1  the only room that knows gRPC: handshake, serve, client, server
 //	  blobtarget/    floor 1  any gocloud.dev bucket as a Target, with hooks for the vendor's own ways
-//	  blobtarget/    floor 1  any gocloud.dev/blob bucket as a Target; imports no vendor
 //	  sdktest/       floor 2  the exam: cases as data, the mem and faulty targets; starts no process
 //	core/
 //	  trigger/       floor 0  pure decision: facts in, decision out
@@ -22,20 +21,15 @@
 //	  sqlcircuit/    floor 2  the built-in circuit: SQL over streams on embedded SQLite
 //	  api/           floor 2  the HTTP API and its OpenAPI document
 //	  host/          floor 3  composition: builds all of it from a configuration, starts and stops it in order
-//	internal/                 for tests only, but wipe
-//	  teststore/              real object stores, pinned and started by the tests that need them
-//	  rudestore/              a store of our own with three vendors' dialects, and every rudeness of theirs
-//	  wipe/                   removes folders that a plugin could write to, whatever it made of them
 //	plugins/file/             a directory as a target
 //	plugins/s3/               a bucket of S3, or of a store that speaks its protocol
 //	plugins/gcs/              a bucket of Google Cloud Storage
 //	plugins/azure/            a container of Azure Blob Storage
-//	plugins/gcs/              a bucket of Google Cloud Storage
-//	plugins/azure/            a container of Azure Blob Storage
 //	cmd/host/        floor 4  the command line: flags, signals, exit codes
-//	internal/                 for tests only
-//	  teststore/              real object stores, installed once, started and ended by the test
-//	  rudestore/              a store of our own that is rude on request, in three dialects
+//	internal/                 for tests only, but wipe
+//	  teststore/              real object stores, pinned and started by the tests that need them
+//	  rudestore/              a store of our own with three vendors' dialects, and every rudeness of theirs
+//	  wipe/                   removes folders that a plugin could write to, whatever it made of them
 //
 // Flow is one way. At start: file → config → host → pluginhost → syncer → circuit. At work: the loop (circuit) asks the trigger and
 // tells a checkpointer or a syncer's worker what to do; a worker reads a checkpoint and writes a store. Up come only values: a

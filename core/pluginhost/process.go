@@ -245,9 +245,12 @@ func (p *process) ID() string {
 // Diagnose is empty: a StartError says what went wrong.
 func (p *process) Diagnose(context.Context) string { return "" }
 
-// PluginToHost accepts an address that cannot leave the machine.
+// PluginToHost accepts a socket in the plugin's private folder, where nobody else's lie, and ports of the loopback.
 func (p *process) PluginToHost(network, address string) (string, string, error) {
 	if network == "unix" {
+		if filepath.Dir(address) != filepath.Dir(p.image.path) {
+			return "", "", fmt.Errorf("plugin address %q is not a socket in the plugin's own folder (PLUGIN_UNIX_SOCKET_DIR)", network+":"+address)
+		}
 		return network, address, nil
 	}
 	host, _, err := net.SplitHostPort(address)

@@ -201,10 +201,11 @@ func TestANoexecFileSystemIsNamedAsTheReason(t *testing.T) {
 	wantStartError(t, err, CauseNoExec, "/data/run/abcdefgh,", "noexec", "data_dir", "TMPDIR")
 }
 
-func TestAnAddressThatLeavesTheMachineIsRefused(t *testing.T) {
-	p := &process{}
+func TestAnAddressThatIsNotThePluginsOwnIsRefused(t *testing.T) {
+	p := &process{image: image{path: "/run/x/cairn-plugin-test"}}
 	for address, ok := range map[string]bool{
-		"unix /run/x/plugin1": true, "tcp 127.0.0.1:1234": true, "tcp [::1]:1234": true,
+		"unix /run/x/plugin1": true, "unix /run/y/plugin1": false, "unix /run/x/../y/plugin1": false, "unix plugin1": false, "unix @x": false,
+		"tcp 127.0.0.1:1234": true, "tcp [::1]:1234": true,
 		"tcp 10.0.0.1:1234": false, "tcp example.com:1": false, "tcp localhost": false, "udp 127.0.0.1:1": false,
 	} {
 		network, addr, _ := strings.Cut(address, " ")
