@@ -27,6 +27,7 @@ const (
 	nothing    Action = iota
 	answer            // an error in the vendor's words, instead of doing it
 	answerOK          // the same error, under status 200
+	page412           // the page of a proxy that lets nobody in
 	page404           // the page of a proxy, which knows no store here
 	page200           // the page of a proxy, under status 200
 	dropReply         // do it, and close the connection instead of telling
@@ -55,6 +56,8 @@ func (s *Store) play(f Fault, w http.ResponseWriter, r *http.Request, c call) {
 	case answerOK:
 		_, _ = io.Copy(io.Discard, r.Body) // it is ignored
 		s.speaker.failed(w, c, f.what, http.StatusOK)
+	case page412:
+		proxyPage(w, r, http.StatusPreconditionFailed)
 	case page404:
 		proxyPage(w, r, http.StatusNotFound)
 	case page200:
@@ -92,7 +95,7 @@ func proxyPage(w http.ResponseWriter, r *http.Request, status int) {
 	_, _ = io.Copy(io.Discard, r.Body) // it is ignored
 	w.Header().Set("Content-Type", "text/html")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, "<!DOCTYPE html><html><head><meta charset=utf-8><title>404 Not Found</title><body><h1>404 Not Found</h1><hr>nginx\n") // a client that is gone gets none of it
+	_, _ = io.WriteString(w, "<!DOCTYPE html><html><head><meta charset=utf-8><title>nginx</title><body><h1>Not for you & me</h1><hr>nginx\n") // a client that is gone gets none of it
 }
 
 // playGet sends an object badly.

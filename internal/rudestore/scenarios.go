@@ -157,6 +157,10 @@ func putScenarios() []Scenario {
 			IfAbsent: true, Taken: true, Large: true, Fault: Fault{Do: readLittle}, Expect: fails(sdk.Unavailable), // the host looks
 			Except: map[Dialect]Expect{S3: {Err: sdk.Exists, Requests: 2}},
 		}),
+		put("a create that a proxy refuses with 412 has not met an object", Scenario{
+			IfAbsent: true, Fault: Fault{Do: page412}, Expect: fails(sdk.Unavailable),
+			Except: map[Dialect]Expect{S3: {Err: sdk.Unavailable, Requests: 2}}, // it looks
+		}),
 		put("a Put with IfAbsent that meets an object is Exists", Scenario{
 			IfAbsent: true, Fault: Fault{Do: answer, what: keyExists}, Expect: fails(sdk.Exists),
 		}),

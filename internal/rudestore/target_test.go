@@ -71,7 +71,7 @@ func (b *bare) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, erro
 	}
 	res, text, err := b.ask(ctx, http.MethodPut, "/"+req.Key, header, body.Bytes())
 	switch {
-	case req.IfAbsent && err != nil && (strings.Contains(err.Error(), "Conditional") || errors.Is(err, errUnsent) && b.sin != blind):
+	case req.IfAbsent && err != nil && (strings.Contains(err.Error(), "Conditional") || strings.Contains(err.Error(), "Precondition Failed") || errors.Is(err, errUnsent) && b.sin != blind):
 		_, _, lookErr := b.ask(ctx, http.MethodGet, "/"+req.Key, nil, nil)
 		if lookErr == nil || b.sin == eager {
 			return sdk.PutResult{}, &sdk.Error{Code: sdk.Exists, Err: errors.New("there is one")}
@@ -232,6 +232,9 @@ func (b *bare) told(status int, header http.Header, said s3Fault) *sdk.Error {
 		"NoSuchBucket": sdk.InvalidConfig, "PermanentRedirect": sdk.InvalidConfig, "SlowDown": sdk.Throttled, "TooManyRequests": sdk.Throttled,
 		"AccessDenied": sdk.PermissionDenied, "SignatureDoesNotMatch": sdk.Unauthenticated, "ExpiredToken": sdk.Unauthenticated,
 		"NotImplemented": sdk.Unsupported,
+	}
+	if said.Code == "" { // a page, and not the store
+		said.Code = http.StatusText(status)
 	}
 	code, ok := codes[said.Code]
 	if !ok {

@@ -106,7 +106,7 @@ func byStatus(status int) meaning {
 		return meaning{code: sdk.Corrupt}
 	case status == http.StatusInsufficientStorage:
 		return meaning{code: sdk.NoSpace, hint: "raise the capacity of the account"}
-	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusPreconditionFailed, status >= 500:
 		return meaning{code: sdk.Unavailable}
 	case status < 300:
 		return meaning{code: sdk.Unavailable, hint: hintEndpoint} // success with something else inside

@@ -126,7 +126,8 @@ func TestAConditionThatDidNotHoldIsExistsAndALeaseIsNot(t *testing.T) {
 		{"HTTP's word", 412, "ConditionNotMet", true, sdk.Exists},
 		{"another conflict", 409, "SystemInUse", true, sdk.Unavailable},
 		{"a lease", 412, "LeaseIdMissing", true, sdk.PermissionDenied},
-		{"without a condition", 412, "ConditionNotMet", false, sdk.Internal},
+		{"without a condition", 412, "ConditionNotMet", false, sdk.Unavailable},
+		{"an unknown word", 412, "SomethingNew", true, sdk.Unavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {

@@ -117,11 +117,12 @@ func conditions(ifAbsent bool) *blob.AccessConditions {
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}
 }
 
-// existed reads a condition that did not hold as Exists: Azure says 409 BlobAlreadyExists, others 412.
+// existed reads a condition that did not hold as Exists: Azure says 409 BlobAlreadyExists, which the table knows, others ConditionNotMet. A 412
+// without that word, as proxies answer, says nothing of a blob.
 func (p putter) existed(req sdk.PutRequest, err error) error {
 	var answer *azcore.ResponseError
-	if !req.IfAbsent || !errors.As(err, &answer) || answer.StatusCode != http.StatusPreconditionFailed || answer.ErrorCode == string(bloberror.LeaseIDMissing) {
-		return err // the table knows BlobAlreadyExists
+	if !req.IfAbsent || !errors.As(err, &answer) || answer.ErrorCode != string(bloberror.ConditionNotMet) {
+		return err
 	}
 	told := p.answers.explain(err)
 	told.Code, told.Hint = sdk.Exists, ""

@@ -76,7 +76,7 @@ func byStatus(status int) meaning {
 		return meaning{code: sdk.Corrupt}
 	case status == http.StatusInsufficientStorage:
 		return meaning{code: sdk.NoSpace}
-	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusPreconditionFailed, status >= 500:
 		return meaning{code: sdk.Unavailable}
 	}
 	return meaning{code: sdk.Internal}

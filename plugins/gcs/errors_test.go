@@ -122,7 +122,7 @@ func TestAMissingObjectIsNotAMissingBucket(t *testing.T) {
 func TestOnlyAConditionThatFailedMeansThatTheKeyExists(t *testing.T) {
 	create := sdk.PutRequest{Key: "k", IfAbsent: true}
 	for reason, want := range map[string]sdk.Code{
-		"conditionNotMet": sdk.Exists, "": sdk.Exists, "orgPolicyConstraintFailed": sdk.PermissionDenied, "somethingNew": sdk.Internal,
+		"conditionNotMet": sdk.Exists, "": sdk.Unavailable, "orgPolicyConstraintFailed": sdk.PermissionDenied, "somethingNew": sdk.Unavailable,
 	} {
 		if got := sdk.CodeOf(existed(create, answer(412, reason, ""))); got != want {
 			t.Errorf("a 412 with the reason %q is %s, want %s", reason, got, want)

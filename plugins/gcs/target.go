@@ -155,14 +155,15 @@ func stored(req sdk.PutRequest, attrs *storage.ObjectAttrs) (sdk.PutResult, erro
 	return sdk.PutResult{Version: fmt.Sprint(attrs.Generation)}, nil
 }
 
-// existed reads a generation that is not 0 as Exists. The policy of an organization is answered with 412 too, and says nothing of an object.
+// existed reads a generation that is not 0 as Exists. The policy of an organization is answered with 412 too, and so do some proxies refuse:
+// neither says anything of an object.
 func existed(req sdk.PutRequest, err error) error {
 	var answer *googleapi.Error
 	if !req.IfAbsent || !errors.As(err, &answer) || answer.Code != http.StatusPreconditionFailed {
 		return err
 	}
 	told := explain(err)
-	if r := reason(answer); r == "" || r == "conditionNotMet" {
+	if reason(answer) == "conditionNotMet" {
 		told.Code, told.Hint = sdk.Exists, ""
 	}
 	return told
