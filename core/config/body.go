@@ -109,7 +109,7 @@ func (s section) body(schemas *schemas, p Plugin) Body {
 	}
 	schema, err := schemas.of(p)
 	if err != nil {
-		s.fault(s.where("plugin"), fmt.Sprintf("plugin %q does not answer", p.Name), err.Error())
+		s.fault(s.where("plugin"), fmt.Sprintf("plugin %q cannot be asked what it takes", p.Name), err.Error())
 		return body
 	}
 	var attrs hcl.Attributes

@@ -63,7 +63,7 @@ Use one of: required, advisory.`},
 		{"memory takes no attribute", pipeline("p", `storage "memory" { path = "x" }`), "unsupported argument"},
 		{"a target needs a plugin", `target "t" {}` + "\n" + ok, `The argument "plugin" is required`},
 		{"a plugin's name is no path", `target "t" { plugin = "../x" }` + "\n" + ok, `no plugin can be named "../x"`},
-		{"a plugin that does not start is named", `target "t" { plugin = "gone" }` + "\n" + ok, `plugin "gone" does not answer
+		{"a plugin that does not start is named", `target "t" { plugin = "gone" }` + "\n" + ok, `plugin "gone" cannot be asked what it takes
 cairn-plugin-gone: no such file`},
 		{"a body lacks no required attribute", body(``), `plugin "store" needs the attribute "path"`},
 		{"a body has no unknown attribute", body("path = \"/x\"\nbukket = 1"), `plugin "store" has no attribute "bukket"
