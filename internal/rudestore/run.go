@@ -11,7 +11,7 @@ import (
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
-// Run puts a plugin's target through the exam on a good store and through every scenario, each on a store of its own. open makes the target
+// Run puts a plugin's target through the exam (core and conditional) on a good store and through every scenario, each on a store of its own. open makes the target
 // for a server, with the vendor's client as the plugin has it in production, and has it closed when its test ends.
 func Run(t *testing.T, d Dialect, open func(t *testing.T, server Server) sdk.Target) {
 	t.Helper()
@@ -34,14 +34,23 @@ func Run(t *testing.T, d Dialect, open func(t *testing.T, server Server) sdk.Tar
 	}
 }
 
+// exam leaves bulk to the real servers: this store keeps all in memory, and the race detector makes much of it slow.
 func exam(t *testing.T, d Dialect, open func(*testing.T, Server) sdk.Target) {
-	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
-		server := New(d).Start(t)
-		return &sdktest.Env{
-			Target: sdk.Guard(open(t, server)),
-			Reopen: func(context.Context) (sdk.Target, error) { return sdk.Guard(open(t, server)), nil },
+	for _, c := range sdktest.Cases() {
+		if c.Level != sdktest.Core && c.Level != sdktest.Conditional {
+			continue
 		}
-	})
+		t.Run(c.Name, func(t *testing.T) {
+			server := New(d).Start(t)
+			result := sdktest.RunCase(t.Context(), c, &sdktest.Env{
+				Target: sdk.Guard(open(t, server)),
+				Reopen: func(context.Context) (sdk.Target, error) { return sdk.Guard(open(t, server)), nil },
+			})
+			if result.Err != nil || result.Skipped != "" {
+				t.Error(result.Err, result.Skipped)
+			}
+		})
+	}
 }
 
 // mostReads is how many bytes a Put may read for each byte of its body. Once is enough where the store checks a digest that a body comes
