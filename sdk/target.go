@@ -15,6 +15,7 @@ import (
 )
 
 // Target is one configured store. All methods are called concurrently and return soon after ctx ends.
+// The store may be open in several processes at once, such as two hosts': a Target holds no lock on it between calls.
 // A method does not retry: the host does, with the same arguments. The vendor client's own retries are off.
 // Failures are told by code: see Code for which means what; an error without one is Internal, the plugin's defect.
 // The SDK has checked the arguments before a method sees them: keys by CheckKey, prefixes by CheckPrefix, ranges by CheckGet, sizes

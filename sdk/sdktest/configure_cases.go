@@ -20,7 +20,6 @@ func configureCases() []Case {
 		{"Configure makes the target once; a second one is refused and harms nothing", Process, configureTwice},
 		{"Open does no network I/O: it works while the store is away, and then the calls say Unavailable", Process, openOffline},
 		{"a plugin that cannot read the nonce does not say that it sees the spool", Process, spoolUnproven},
-		{"a second process with the same configuration works beside the first", Process, secondProcess},
 		{"a secret of the configuration is in nothing that the plugin writes or answers", Process, secretsKept},
 	}
 }
@@ -124,26 +123,6 @@ func spoolUnproven(ctx context.Context, e *Env) error {
 			return errors.New("the plugin says that it has read a nonce that is not there")
 		}
 		return e.works(ctx, i, "without-spool")
-	})
-}
-
-func secondProcess(ctx context.Context, e *Env) error {
-	return e.withConfigured(ctx, func(i Instance) error {
-		second := e.through(i)
-		want := content(300_000, 1)
-		if err := errors.Join(e.put(ctx, "of-first", want), second.put(ctx, "of-second", want)); err != nil {
-			return err
-		}
-		if err := errors.Join(e.holds(ctx, i, "of-first", want), e.holds(ctx, e.Target, "of-second", want)); err != nil {
-			return err
-		}
-		if err := errors.Join(e.listed(ctx, "of-", "", "of-first", "of-second"), second.listed(ctx, "of-", "", "of-first", "of-second")); err != nil {
-			return err
-		}
-		if err := errors.Join(e.remove(ctx, "of-second"), second.remove(ctx, "of-first")); err != nil {
-			return err
-		}
-		return errors.Join(e.listed(ctx, "", ""), second.listed(ctx, "", ""))
 	})
 }
 

@@ -136,6 +136,12 @@ func contract() []bound {
 			},
 		},
 		{
+			sentence: "The store may be open in several processes at once, such as two hosts': a Target holds no lock on it between calls.",
+			cases: []string{
+				"a second process with the same configuration works beside the first",
+			},
+		},
+		{
 			sentence: "All methods are called concurrently and return soon after ctx ends.",
 			cases: []string{
 				"Puts at the same time do not mix",

@@ -61,7 +61,7 @@ func Cases() []Case {
 	return slices.Concat(
 		putCases(), getCases(), listCases(), deleteCases(), contextCases(), conditionalCases(),
 		bulkCases(), bulkListCases(),
-		describeCases(), configureCases(), lifeCases(), killCases(), wireCases(),
+		besideCases(), describeCases(), configureCases(), lifeCases(), killCases(), wireCases(),
 	)
 }
 
@@ -73,13 +73,17 @@ func (e *Env) cases() []Case {
 }
 
 // Results runs the cases of e.Levels one after another with RunCase and yields each result as it comes. It does not end early with
-// ctx: the cases that were not run then say so.
+// ctx: the cases that were not run then say so. When a second process does not work beside the first, which is examined before the rest of
+// the level Process, the rest is skipped with that reason.
 func Results(ctx context.Context, e *Env) iter.Seq[Result] {
 	return func(yield func(Result) bool) {
+		env := e
 		for _, c := range e.cases() {
-			if !yield(RunCase(ctx, c, e)) {
+			result := RunCase(ctx, c, env)
+			if !yield(result) {
 				return
 			}
+			env = env.after(result)
 		}
 	}
 }

@@ -48,6 +48,29 @@ func TestEveryPlantedFaultOfAProcessFailsTheCasesThatNameIt(t *testing.T) {
 	}
 }
 
+// A store that its first process locks fails every case that starts another. One of them says so, and the others do not blame something else.
+func TestAStoreThatOneProcessLocksFailsOneCase(t *testing.T) {
+	env := newFake(t, time.Second, func(p *fakeProcess) {
+		p.configure = func(context.Context, []byte) error { return sdk.Unavailable }
+	})
+	env.Levels = []sdktest.Level{sdktest.Process}
+	var failed []string
+	for i, r := range sdktest.RunCases(t.Context(), env) {
+		if r.Err != nil {
+			failed = append(failed, r.Case.Name)
+		}
+		if i > 0 && !strings.Contains(r.Skipped, "a second process does not work beside the first") {
+			t.Errorf("%s: %v, skipped %q; want it skipped", r.Case.Name, r.Err, r.Skipped)
+		}
+	}
+	if len(failed) != 1 || failed[0] != "a second process with the same configuration works beside the first" {
+		t.Errorf("failed: %q; want the case of the second process alone", failed)
+	}
+	if env.Skip != nil {
+		t.Error("the caller's Env has changed")
+	}
+}
+
 func describeFaults() []processFault {
 	return []processFault{
 		{
