@@ -31,7 +31,8 @@ The exam writes, reads and deletes objects below a prefix of its own ("exam/…"
 
 Levels: core (the four methods), conditional (create-if-absent), bulk (large objects, many keys), process (the plugin as a process: start,
 configuration, signals, kill -9). A level is passed when every case of it has passed; one with skipped cases is "passed with skips", and
-the skips are listed with their reasons. Exit code 7 means that a case failed, or that a level asked for was not examined at all.`,
+the skips are listed with their reasons. Exit code 7 means that a case failed, or that a level asked for was not examined at all. A store
+that cannot be used, for it is down or refuses who asks, is exit code 1: nothing was examined then.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.candidate.File, f.candidate.Config = pluginFile(cmd, args[0]), p.config
 			return p.check(cmd.Context(), f)
@@ -71,9 +72,12 @@ func (p *program) check(ctx context.Context, f checkFlags) error {
 	now := time.Now //nolint:forbidigo // main hands the clock down
 	exam, err := host.OpenExam(ctx, f.candidate, host.LoadOptions{Getenv: os.LookupEnv, Now: now})
 	if err != nil {
-		return offlineError(err)
+		return offlineError(f.advised(err))
 	}
 	defer exam.Close(ctx)
+	if err := usable(ctx, exam.Target); err != nil {
+		return f.advised(err)
+	}
 	words := p.stdout
 	if p.asJSON {
 		words = io.Discard

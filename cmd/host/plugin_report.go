@@ -101,8 +101,8 @@ func writeCase(w io.Writer, c caseResult) {
 	switch c.Outcome {
 	case "failed":
 		fmt.Fprintf(w, "FAIL  [%s] %s%s\n", c.Level, c.Name, took)
-		for line := range strings.Lines(c.Error) {
-			fmt.Fprintf(w, "      %s\n", strings.TrimSuffix(line, "\n"))
+		for _, line := range forPeople(c.Error) {
+			fmt.Fprintf(w, "      %s\n", line)
 		}
 	case "skipped":
 		fmt.Fprintf(w, "skip  [%s] %s\n", c.Level, c.Name)
@@ -117,11 +117,7 @@ func writeCase(w io.Writer, c caseResult) {
 // write is what is said at the end; the cases have been told as they came.
 func (r *report) write(w io.Writer) {
 	fmt.Fprintln(w)
-	for _, c := range r.Cases {
-		if c.Outcome == "skipped" {
-			fmt.Fprintf(w, "skipped: [%s] %s: %s\n", c.Level, c.Name, c.Skipped)
-		}
-	}
+	r.writeSkips(w)
 	rows := [][]string{}
 	for _, l := range r.Levels {
 		rows = append(rows, []string{l.Level, string(l.Outcome), fmt.Sprint(l.Passed), fmt.Sprint(l.Failed), fmt.Sprint(l.Skipped)})
@@ -133,4 +129,27 @@ func (r *report) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s %s (%s, protocol %d, SDK %s) has passed %s in %s\n",
 		r.Plugin, r.Version, r.SHA256, r.Protocol, r.SDK, passed, r.Ended.Sub(r.Started).Round(time.Second))
+}
+
+// writeSkips lists the cases that were not run, with the reason; a reason that many of a level share stands once.
+func (r *report) writeSkips(w io.Writer) {
+	const many = 4
+	type group struct{ level, reason string }
+	shared := map[group]int{}
+	for _, c := range r.Cases {
+		if c.Outcome == "skipped" {
+			shared[group{c.Level, c.Skipped}]++
+		}
+	}
+	for _, c := range r.Cases {
+		same := group{c.Level, c.Skipped}
+		switch n := shared[same]; {
+		case c.Outcome != "skipped" || n == 0:
+		case n < many:
+			fmt.Fprintf(w, "skipped: [%s] %s: %s\n", c.Level, c.Name, c.Skipped)
+		default:
+			fmt.Fprintf(w, "skipped: [%s] %d cases: %s\n", c.Level, n, c.Skipped)
+			shared[same] = 0
+		}
+	}
 }

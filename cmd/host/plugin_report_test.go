@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,5 +29,26 @@ func TestAnExamThatWasInterruptedHasNotPassed(t *testing.T) {
 		if r.Passed != c.want {
 			t.Errorf("%s: passed %v, want %v", c.name, r.Passed, c.want)
 		}
+	}
+}
+
+func TestWhatFailsManyTimesInOneWayIsShownOnce(t *testing.T) {
+	var lines []string
+	for i := range 64 {
+		lines = append(lines, fmt.Sprintf("put many-%d (17 bytes): put exam/%012x/many-%d: store unavailable: connection refused", i, 7, i))
+	}
+	have := forPeople(strings.Join(lines, "\n") + "\nanother trouble")
+	want := []string{lines[0], "… and 63 more like it", "another trouble"}
+	if !slices.Equal(have, want) {
+		t.Errorf("%q; want %q", have, want)
+	}
+}
+
+func TestALongKeyIsShortenedForPeople(t *testing.T) {
+	sum := strings.Repeat("0f", 32)
+	key := "exam/" + strings.Repeat("k", 500) + "/end"
+	have := forPeople("get " + key + ": not found, nor is " + sum)
+	if len(have) != 1 || len(have[0]) > 200 || !strings.Contains(have[0], "(509 bytes): not found, nor is "+sum) {
+		t.Errorf("%q", have)
 	}
 }

@@ -22,13 +22,24 @@ func settingsJSON(schema sdk.Schema, settings []string) ([]byte, error) {
 		name, key, _ := strings.Cut(name, ".")
 		attr, known := schema.Attribute(name)
 		if !known {
-			return nil, fmt.Errorf("setting %q: this plugin has no such attribute", name)
+			return nil, fmt.Errorf("setting %q: this plugin has no such attribute; it has: %s", name, attributeNames(schema))
 		}
 		if err := addSetting(body, attr, key, value); err != nil {
 			return nil, fmt.Errorf("setting %q: %w", name, err)
 		}
 	}
 	return json.Marshal(body)
+}
+
+func attributeNames(schema sdk.Schema) string {
+	var names []string
+	for _, attr := range schema.Attributes {
+		names = append(names, attr.Name)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 func addSetting(body map[string]any, attr sdk.Attribute, key, value string) error {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// usableLimit is how long a store may take over one small object before it counts as one that does not answer.
+const usableLimit = 30 * time.Second
+
+// usable stores, reads, lists and deletes a small object where the exam will. It fails when the store cannot be used at all: every case would
+// then fail and say nothing of the plugin. Any other trouble is for the cases to tell.
+func usable(ctx context.Context, t sdk.Target) error {
+	limited, cancel := context.WithTimeout(ctx, usableLimit)
+	defer cancel()
+	err := tryStore(limited, t, "exam/"+rand.Text()+"/usable")
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return nil
+	case limited.Err() != nil:
+		err = fmt.Errorf("no answer within %s: %w", usableLimit, err)
+	case !slices.Contains([]sdk.Code{sdk.Unavailable, sdk.Unauthenticated, sdk.PermissionDenied, sdk.InvalidConfig, sdk.NoSpace}, sdk.CodeOf(err)):
+		return nil
+	}
+	return fmt.Errorf("the store cannot be used: %w; nothing was examined", err)
+}
+
+// tryStore gives the first failure of the four methods on one object, which is gone afterwards if it can be.
+func tryStore(ctx context.Context, t sdk.Target, key string) error {
+	content := []byte("may be deleted\n")
+	body := sdk.NewBody(strings.NewReader(string(content)), int64(len(content)), sdk.SumsOf(content))
+	if _, err := t.Put(ctx, sdk.PutRequest{Key: key, Body: body}); err != nil {
+		return err
+	}
+	read, listed, deleted := readObject(ctx, t, key), listObject(ctx, t, key), t.Delete(ctx, []string{key})
+	for _, err := range []error{read, listed, deleted} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readObject(ctx context.Context, t sdk.Target, key string) error {
+	res, err := t.Get(ctx, sdk.GetRequest{Key: key, Length: -1})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return errors.Join(err, res.Body.Close())
+}
+
+func listObject(ctx context.Context, t sdk.Target, key string) error {
+	for _, err := range t.List(ctx, sdk.ListRequest{Prefix: key}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advised adds what the reader of an error can do about it, a line each: the plugin's hints, and where a value could come from.
+func (f checkFlags) advised(err error) error {
+	var advice []string
+	for _, fault := range faultsIn(err) {
+		if fault.Hint != "" {
+			advice = append(advice, fault.Hint)
+		}
+		if fault.Code == sdk.InvalidConfig && fault.Attribute != "" && f.candidate.Config == "" && !f.sets(fault.Attribute) {
+			advice = append(advice, fmt.Sprintf("give --config FILE or --set %s=VALUE", fault.Attribute))
+		}
+	}
+	for _, line := range advice {
+		if !strings.Contains(err.Error(), line) {
+			err = fmt.Errorf("%w\n  %s", err, line)
+		}
+	}
+	return err
+}
+
+// sets tells whether --set gives the attribute a value.
+func (f checkFlags) sets(attribute string) bool {
+	return slices.ContainsFunc(f.candidate.Settings, func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		name, _, _ = strings.Cut(name, ".") // an element of a map
+		return name == attribute
+	})
+}
+
+// faultsIn are the errors of the SDK in a tree of errors.
+func faultsIn(err error) []*sdk.Error {
+	switch e := err.(type) {
+	case *sdk.Error:
+		return append([]*sdk.Error{e}, faultsIn(e.Err)...)
+	case interface{ Unwrap() error }:
+		return faultsIn(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*sdk.Error
+		for _, one := range e.Unwrap() {
+			all = append(all, faultsIn(one)...)
+		}
+		return all
+	}
+	return nil
+}
