@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,7 +76,7 @@ func (p *program) check(ctx context.Context, f checkFlags) error {
 		return offlineError(f.advised(err))
 	}
 	defer exam.Close(ctx)
-	if err := usable(ctx, exam.Target); err != nil {
+	if err := exam.TryStore(ctx); err != nil {
 		return f.advised(err)
 	}
 	words := p.stdout
@@ -103,6 +104,20 @@ func (p *program) check(ctx context.Context, f checkFlags) error {
 		return examError{fmt.Errorf("%s does not pass", f.candidate.File)}
 	}
 	return nil
+}
+
+// advised adds what the reader of an error can do about it, a line each.
+func (f checkFlags) advised(err error) error {
+	lines, missing := f.candidate.Advice(err)
+	for _, attribute := range missing {
+		lines = append(lines, fmt.Sprintf("give --config FILE or --set %s=VALUE", attribute))
+	}
+	for _, line := range lines {
+		if !strings.Contains(err.Error(), line) {
+			err = fmt.Errorf("%w\n  %s", err, line)
+		}
+	}
+	return err
 }
 
 // starter gives the exam, which knows no host, the processes that one starts.

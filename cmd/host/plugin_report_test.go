@@ -52,3 +52,16 @@ func TestALongKeyIsShortenedForPeople(t *testing.T) {
 		t.Errorf("%q", have)
 	}
 }
+
+func TestAReasonThatManyCasesShareStandsOnce(t *testing.T) {
+	r := report{}
+	for range 5 {
+		r.add(sdktest.Result{Case: sdktest.Case{Name: "a case", Level: sdktest.Process}, Skipped: "no second process"}, 0)
+	}
+	r.add(sdktest.Result{Case: sdktest.Case{Name: "alone", Level: sdktest.Core}, Skipped: "no second instance"}, 0)
+	var text strings.Builder
+	r.writeSkips(&text)
+	if want := "skipped: [process] 5 cases: no second process\nskipped: [core] alone: no second instance\n"; text.String() != want {
+		t.Errorf("%q; want %q", text.String(), want)
+	}
+}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -16,8 +16,10 @@ import (
 // usableLimit is how long a store may take over one small object before it counts as one that does not answer.
 const usableLimit = 30 * time.Second
 
-// usable stores, reads, lists and deletes a small object where the exam will. It fails when the store cannot be used at all: every case would
+// TryStore stores, reads, lists and deletes a small object where the exam will. It fails when the store cannot be used at all: every case would
 // then fail and say nothing of the plugin. Any other trouble is for the cases to tell.
+func (e *Exam) TryStore(ctx context.Context) error { return usable(ctx, e.Target) }
+
 func usable(ctx context.Context, t sdk.Target) error {
 	limited, cancel := context.WithTimeout(ctx, usableLimit)
 	defer cancel()
@@ -67,28 +69,22 @@ func listObject(ctx context.Context, t sdk.Target, key string) error {
 	return nil
 }
 
-// advised adds what the reader of an error can do about it, a line each: the plugin's hints, and where a value could come from.
-func (f checkFlags) advised(err error) error {
-	var advice []string
+// Advice is what can be done about an error of an exam: the plugin's hints, and the attributes that have a fault and were given no value.
+func (c Candidate) Advice(err error) (hints, missing []string) {
 	for _, fault := range faultsIn(err) {
 		if fault.Hint != "" {
-			advice = append(advice, fault.Hint)
+			hints = append(hints, fault.Hint)
 		}
-		if fault.Code == sdk.InvalidConfig && fault.Attribute != "" && f.candidate.Config == "" && !f.sets(fault.Attribute) {
-			advice = append(advice, fmt.Sprintf("give --config FILE or --set %s=VALUE", fault.Attribute))
-		}
-	}
-	for _, line := range advice {
-		if !strings.Contains(err.Error(), line) {
-			err = fmt.Errorf("%w\n  %s", err, line)
+		if fault.Code == sdk.InvalidConfig && fault.Attribute != "" && c.Config == "" && !c.sets(fault.Attribute) {
+			missing = append(missing, fault.Attribute)
 		}
 	}
-	return err
+	return hints, missing
 }
 
-// sets tells whether --set gives the attribute a value.
-func (f checkFlags) sets(attribute string) bool {
-	return slices.ContainsFunc(f.candidate.Settings, func(setting string) bool {
+// sets tells whether the settings give the attribute a value.
+func (c Candidate) sets(attribute string) bool {
+	return slices.ContainsFunc(c.Settings, func(setting string) bool {
 		name, _, _ := strings.Cut(setting, "=")
 		name, _, _ = strings.Cut(name, ".") // an element of a map
 		return name == attribute

@@ -1,12 +1,12 @@
-package main
+package host
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/cairnsync/cairn/core/host"
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
@@ -52,30 +52,18 @@ func TestAStoreThatCannotBeUsedEndsTheExamBeforeItBegins(t *testing.T) {
 func TestARefusedConfigurationSaysWhatCanBeDone(t *testing.T) {
 	missing := &sdk.Error{Code: sdk.InvalidConfig, Attribute: "dir", Err: errors.New("a value is required")}
 	wrong := &sdk.Error{Code: sdk.InvalidConfig, Attribute: "url", Err: errors.New("not a URL"), Hint: "such as mem://"}
-	err := errors.Join(missing, wrong)
-	f := checkFlags{candidate: host.Candidate{Settings: []string{"url=x"}}}
 	for _, c := range []struct {
-		name, config, want string
+		name      string
+		candidate Candidate
+		missing   []string
 	}{
-		{"with settings", "", err.Error() + "\n  give --config FILE or --set dir=VALUE\n  such as mem://"},
-		{"with a file", "cairn.hcl", err.Error() + "\n  such as mem://"},
+		{"with settings", Candidate{Settings: []string{"url=x"}}, []string{"dir"}},
+		{"with an element of a map", Candidate{Settings: []string{"url.x=y"}}, []string{"dir"}},
+		{"with a file", Candidate{Config: "cairn.hcl"}, nil},
 	} {
-		f.candidate.Config = c.config
-		if have := f.advised(err); have.Error() != c.want || !errors.Is(have, sdk.InvalidConfig) {
-			t.Errorf("%s: %q; want %q", c.name, have, c.want)
+		hints, missing := c.candidate.Advice(errors.Join(missing, wrong))
+		if !slices.Equal(hints, []string{"such as mem://"}) || !slices.Equal(missing, c.missing) {
+			t.Errorf("%s: hints %q, missing %q", c.name, hints, missing)
 		}
-	}
-}
-
-func TestAReasonThatManyCasesShareStandsOnce(t *testing.T) {
-	r := report{}
-	for range 5 {
-		r.add(sdktest.Result{Case: sdktest.Case{Name: "a case", Level: sdktest.Process}, Skipped: "no second process"}, 0)
-	}
-	r.add(sdktest.Result{Case: sdktest.Case{Name: "alone", Level: sdktest.Core}, Skipped: "no second instance"}, 0)
-	var text strings.Builder
-	r.writeSkips(&text)
-	if want := "skipped: [process] 5 cases: no second process\nskipped: [core] alone: no second instance\n"; text.String() != want {
-		t.Errorf("%q; want %q", text.String(), want)
 	}
 }
