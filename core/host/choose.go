@@ -29,6 +29,7 @@ type seen struct {
 // startFacts looks at what there is to start from. Targets are asked only when local state does not decide.
 func (p *pipeline) startFacts(ctx context.Context, r *run, c circuit.Circuit) (syncer.StartFacts, seen, error) {
 	r.phase("looking at the local state", nil)
+	p.endRest()
 	facts, err := p.localFacts(ctx, c)
 	if err != nil {
 		return facts, seen{}, err

@@ -1,11 +1,16 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -171,4 +176,49 @@ func TestACircuitThatIsSlowToCloseIsAnnounced(t *testing.T) {
 	equal(t, "state", h.view("p").State, "stopping")
 	close(release)
 	h.stop()
+}
+
+// shy inspects like sqlcircuit does: under a lock that another one does not wait for.
+type shy struct {
+	tape
+	inside *sync.Mutex
+	look   func()
+}
+
+func (c *shy) Inspect(ctx context.Context, dir string) (circuit.Live, error) {
+	if !c.inside.TryLock() {
+		return circuit.Live{}, errors.New("the state is locked")
+	}
+	defer c.inside.Unlock()
+	c.look()
+	return c.tape.Inspect(ctx, dir)
+}
+
+// CI found it: a start that came while the new host still looked at the stopped pipeline failed with "database is locked".
+func TestAStartWaitsForTheLookAtTheStateAtRest(t *testing.T) {
+	w := newWorld(t)
+	first := w.start(conf{}, tapes(none)).up()
+	must(t, first.Stop(t.Context(), "p", true))
+	first.stop()
+
+	var inside sync.Mutex
+	looking, goOn := make(chan struct{}), make(chan struct{})
+	look := sync.OnceFunc(func() {
+		close(looking)
+		<-goOn
+	})
+	second := w.start(conf{}, func(o *Options) {
+		o.Circuit = func(config.Pipeline) (circuit.Circuit, error) {
+			return &shy{tape: tape{fault: none}, inside: &inside, look: look}, nil
+		}
+	})
+	release := sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(release)
+	<-looking
+	must(t, second.Start(t.Context(), "p"))
+	second.until("the start has come to the local state", func() bool {
+		return strings.Contains(second.view("p").Doing, "looking at the local state")
+	})
+	release()
+	second.up()
 }

@@ -34,6 +34,7 @@ type pipeline struct {
 
 	acting    sync.Mutex // one request of an operator at a time; likewise
 	recording sync.Mutex // one change of the record at a time; held over its flush to disk, never while waiting for a run
+	resting   sync.Mutex // held while the state is read at rest; a start waits for it, for a circuit may lock what it inspects
 
 	mu       sync.Mutex      // guards what stands below; never held over a call that can block
 	work     context.Context // what runs live in; nil = none begins: the host has not come to it yet, or it is ending

@@ -15,6 +15,8 @@ type rest struct {
 
 // lookAtRest reads it, where no run is going to tell. What cannot be read stays unknown and is logged: the next start says what to do.
 func (p *pipeline) lookAtRest(ctx context.Context) {
+	p.resting.Lock()
+	defer p.resting.Unlock()
 	p.mu.Lock()
 	rests := p.dir != nil && p.run == nil && p.state == stateStopped
 	p.mu.Unlock()
@@ -40,4 +42,10 @@ func (p *pipeline) lookAtRest(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rest = seen
+}
+
+// endRest waits until nothing reads the state at rest any more. Nothing begins to from then on: the caller is the run.
+func (p *pipeline) endRest() {
+	p.resting.Lock()
+	defer p.resting.Unlock()
 }
