@@ -1,4 +1,4 @@
-# make alone says what there is. Everything here needs only Go (see go.mod) and a POSIX shell.
+# make alone says what there is. What says nothing else needs only Go (see go.mod) and a POSIX shell.
 
 SHELL   := /bin/sh
 VERSION ?= 0.1.0-dev
@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 PLUGINS := $(notdir $(wildcard plugins/*))
 GOFLAGS_TEST ?=
 
-.PHONY: help build run test seeds torture test-cloud race bench lint generate check tidy clean
+.PHONY: help build run test seeds by-hand torture test-cloud race bench lint generate check tidy clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -38,6 +38,9 @@ seeds: ## properties, model and crash cycles at their full number (10,000; 1,000
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -count 1 -timeout 20m ./core/trigger ./core/syncer
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -count 1 -timeout 20m -run 'LeavesNothingBehind' ./core/pluginhost
 
+by-hand: ## restore repositories without Cairn, as docs/format.md tells it; needs zstd and jq
+	$(TOOL) gotestsum --format standard-verbose -- -tags byhand -count 1 -timeout 10m -run ByHand ./core/host
+
 torture: ## kill -9, full disks and failing targets, against real processes (about ten minutes)
 	$(TOOL) gotestsum --format standard-verbose -- -tags torture -timeout 60m -count 1 -run Torture ./cmd/host
 
@@ -50,7 +53,7 @@ bench: ## the benchmarks behind the figures in docs/
 	go test -run '^$$' -bench . -benchtime 3x ./core/sqlcircuit ./core/syncer
 
 lint: ## golangci-lint as .golangci.yml says
-	$(TOOL) golangci-lint run --build-tags torture,cloud ./...
+	$(TOOL) golangci-lint run --build-tags torture,cloud,byhand ./...
 
 generate: ## make the generated code, the OpenAPI document and the reference anew
 	go generate ./...

@@ -3,6 +3,8 @@ package repository
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -150,5 +152,20 @@ func TestTheReadmeNamesOnlyCommandsThatExist(t *testing.T) {
 	}
 	if !strings.Contains(text, `"seal"`) {
 		t.Error("it does not say that some commits are seals")
+	}
+}
+
+func TestTheReadmeEndsWithTheScriptOfTheFormatPage(t *testing.T) {
+	text := string(ReadmeText(testFormat()))
+	at := strings.Index(text, "#!/bin/sh\n")
+	if at < 0 || text[at:] != restoreScript {
+		t.Error("README.txt does not end with restore.sh")
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "format.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```sh\n"+restoreScript+"```\n") {
+		t.Error("docs/format.md does not hold restore.sh")
 	}
 }
