@@ -21,7 +21,7 @@ type ChunkRead struct {
 	Length   int64 // decoded
 	Encoding Encoding
 	Digest   Digest
-	Places   []Place // at least one, ascending
+	Places   []Place // ascending; at least one in a restore, none in a verification
 }
 
 // Range is one read of a pack. Its chunks ascend by offset and lie inside it.
@@ -60,8 +60,7 @@ func PlanRestore(c *Commit, have func(Place) bool) RestorePlan {
 			r.Places = append(r.Places, at)
 		}
 	}
-	slices.SortFunc(reads, func(a, b *packRead) int { return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.Offset, b.Offset)) })
-	return mergeReads(c.Packs, reads)
+	return mergeReads(c.Packs, reads, MaxGap)
 }
 
 type packRead struct {
@@ -69,13 +68,15 @@ type packRead struct {
 	ChunkRead
 }
 
-func mergeReads(packs []PackID, reads []*packRead) RestorePlan {
+// mergeReads makes ranges of single reads; a gap of at most maxGap bytes is read through.
+func mergeReads(packs []PackID, reads []*packRead, maxGap int64) RestorePlan {
+	slices.SortFunc(reads, func(a, b *packRead) int { return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.Offset, b.Offset)) })
 	plan := RestorePlan{Chunks: len(reads)}
 	last := -1 // pack of the last range
 	for _, r := range reads {
 		if n := len(plan.Ranges); n > 0 && r.pack == last {
 			open := &plan.Ranges[n-1]
-			if end := open.Offset + open.Length; r.Offset <= end+MaxGap {
+			if end := open.Offset + open.Length; r.Offset <= end+maxGap {
 				open.Length = max(end, r.Offset+r.Stored) - open.Offset
 				open.Chunks = append(open.Chunks, r.ChunkRead)
 				continue

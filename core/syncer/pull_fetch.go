@@ -45,52 +45,24 @@ func (f *filling) fetch(ctx context.Context, t *tree) error {
 	return group.Wait()
 }
 
-// fetchRange brings one range into the spool and its chunks into the tree. Bytes that are not those of the commit are read again: damage
-// on the way heals, damage at rest does not.
+// fetchRange brings the chunks of one range into the tree.
 func (f *filling) fetchRange(ctx context.Context, rng repository.Range, dec *chunkDecoder, w *treeWriter) error {
-	file, err := f.spool.Create(ctx, rng.Length)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // the spool is emptied at the next start
-	for attempt := 1; ; attempt++ {
-		if err := f.fetchInto(ctx, rng, file); err != nil {
-			return err
+	fetch := rangeFetch{reader: f.reader, spool: f.spool}
+	bad, err := fetch.chunks(ctx, rng, dec, func(ch repository.ChunkRead, raw []byte) error {
+		for _, p := range ch.Places {
+			if err := w.write(p, raw); err != nil {
+				return err
+			}
 		}
-		bad, err := unpack(file, rng, dec, w)
-		if err != nil {
-			return err
-		}
-		if bad == nil {
-			return nil
-		}
-		if attempt == corruptAttempts {
-			return f.damaged(rng, *bad)
-		}
-		f.reader.log.Warn("damaged chunk, reading again", "pack", rng.Pack, "chunk", bad.chunk.Digest, "reason", bad.reason)
-	}
-}
-
-// fetchInto is one read of a range, repeated as the retry law says.
-func (f *filling) fetchInto(ctx context.Context, rng repository.Range, file *SpoolFile) error {
-	req := sdk.GetRequest{Key: repository.PackKey(f.reader.prefix, rng.Pack), Offset: rng.Offset, Length: rng.Length}
-	err := f.reader.calls.do(ctx, "read "+req.Key, rng.Length, func(ctx context.Context) error {
-		n, err := f.reader.store.Fetch(ctx, req, file.File, 0)
-		if err == nil && n != rng.Length {
-			err = &sdk.Error{Code: sdk.Corrupt, Op: "get", Key: req.Key, Err: fmt.Errorf("%d bytes at offset %d, want %d", n, rng.Offset, rng.Length)}
-		}
-		return err
+		return nil
 	})
-	if isNotFound(err) {
+	switch {
+	case isNotFound(err):
 		return &goneError{commit: f.commit.Number, pack: rng.Pack, err: err}
+	case err == nil && bad != nil:
+		return f.damaged(rng, *bad)
 	}
 	return err
-}
-
-// damage is a chunk that is not what the commit says.
-type damage struct {
-	chunk  repository.ChunkRead
-	reason string
 }
 
 // damaged names a chunk that stays wrong, and a file that needs it.
@@ -100,8 +72,56 @@ func (f *filling) damaged(rng repository.Range, bad damage) error {
 		rng.Pack, bad.chunk.Offset, bad.chunk.Digest, f.commit.Files[at.File].Path, bad.reason, corruptAttempts)
 }
 
-// unpack checks each chunk of a range and writes it to its places. err is about this machine, bad about the bytes.
-func unpack(src io.ReaderAt, rng repository.Range, dec *chunkDecoder, w *treeWriter) (bad *damage, err error) {
+// rangeFetch reads ranges of packs through the spool.
+type rangeFetch struct {
+	reader *Reader
+	spool  *Spool
+}
+
+// damage is a chunk that is not what the commit says.
+type damage struct {
+	chunk  repository.ChunkRead
+	reason string
+}
+
+// chunks reads one range and hands on each chunk of it that is right. Bytes that are not those of the commit are read again: damage on the
+// way heals, damage at rest does not, and its first chunk is the answer. A pack that is proven absent is sdk.NotFound.
+func (f rangeFetch) chunks(
+	ctx context.Context, rng repository.Range, dec *chunkDecoder, use func(ch repository.ChunkRead, raw []byte) error,
+) (*damage, error) {
+	file, err := f.spool.Create(ctx, rng.Length)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // the spool is emptied at the next start
+	for attempt := 1; ; attempt++ {
+		if err := f.into(ctx, rng, file); err != nil {
+			return nil, err
+		}
+		bad, err := unpack(file, rng, dec, use)
+		if err != nil || bad == nil || attempt == corruptAttempts {
+			return bad, err
+		}
+		f.reader.log.Warn("damaged chunk, reading again", "pack", rng.Pack, "chunk", bad.chunk.Digest, "reason", bad.reason)
+	}
+}
+
+// into is one read of a range, repeated as the retry law says.
+func (f rangeFetch) into(ctx context.Context, rng repository.Range, file *SpoolFile) error {
+	req := sdk.GetRequest{Key: repository.PackKey(f.reader.prefix, rng.Pack), Offset: rng.Offset, Length: rng.Length}
+	return f.reader.calls.do(ctx, "read "+req.Key, rng.Length, func(ctx context.Context) error {
+		n, err := f.reader.store.Fetch(ctx, req, file.File, 0)
+		if err == nil && n != rng.Length {
+			err = &sdk.Error{Code: sdk.Corrupt, Op: "get", Key: req.Key, Err: fmt.Errorf("%d bytes at offset %d, want %d", n, rng.Offset, rng.Length)}
+		}
+		return err
+	})
+}
+
+// unpack checks each chunk of a range and hands it on. err is about this machine, bad about the bytes.
+func unpack(
+	src io.ReaderAt, rng repository.Range, dec *chunkDecoder, use func(ch repository.ChunkRead, raw []byte) error,
+) (bad *damage, err error) {
 	for _, ch := range rng.Chunks {
 		stored := dec.stored[:ch.Stored]
 		if _, err := src.ReadAt(stored, ch.Offset-rng.Offset); err != nil {
@@ -111,10 +131,8 @@ func unpack(src io.ReaderAt, rng repository.Range, dec *chunkDecoder, w *treeWri
 		if reason != "" {
 			return &damage{chunk: ch, reason: reason}, nil
 		}
-		for _, p := range ch.Places {
-			if err := w.write(p, raw); err != nil {
-				return nil, err
-			}
+		if err := use(ch, raw); err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil

@@ -1,0 +1,286 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// readLine reads everything but packs. The order is that of every reader: commits, then gc. The epochs come after the commits, so that none
+// of these can be of a later one.
+func (v *verification) readLine(ctx context.Context) error {
+	numbers, err := v.index(ctx)
+	if err != nil {
+		return err
+	}
+	if v.req.From != nil {
+		return v.readOne(ctx)
+	}
+	hidden, err := v.reader.readGC(ctx)
+	if err != nil {
+		return v.damagedGC(err)
+	}
+	rows, err := v.readCommits(ctx, visible(numbers, hidden))
+	if err != nil {
+		return err
+	}
+	if v.gc, err = v.reader.readGC(ctx); err != nil {
+		return v.damagedGC(err)
+	}
+	if len(numbers) > 0 {
+		v.head = numbers[len(numbers)-1]
+	}
+	if err := v.judgeLine(rows); err != nil {
+		return err
+	}
+	if err := v.readEpochs(ctx, rows); err != nil {
+		return err
+	}
+	return v.judgeEmpty(ctx, numbers)
+}
+
+// index lists the commits. A FORMAT.json that is not there, or is damaged, is a problem; the commits are listed all the same.
+func (v *verification) index(ctx context.Context) ([]uint64, error) {
+	r := v.reader
+	numbers, _, err := r.index(ctx)
+	if !errors.Is(err, repository.ErrCorrupt) {
+		return numbers, err
+	}
+	v.found(Problem{
+		Kind: DamagedFormat, Object: repository.FormatKey(r.prefix), What: err.Error(),
+		Remedy: remedyCopy + "; nothing here is readable or writable without it",
+	})
+	return r.numbers(ctx, repository.CommitPrefix(r.prefix), repository.ParseCommitKey)
+}
+
+// damagedGC ends the reading of the line where gc is damaged: which commits are there cannot be told without it.
+func (v *verification) damagedGC(err error) error {
+	if !errors.Is(err, repository.ErrCorrupt) {
+		return err
+	}
+	v.found(Problem{
+		Kind: DamagedGC, Object: repository.GCPrefix(v.reader.prefix), What: err.Error(),
+		Remedy: remedyCopy + "; which commits are retired cannot be told without it, so nothing else was verified",
+	})
+	return nil
+}
+
+func visible(numbers []uint64, gc repository.GC) []uint64 {
+	return slices.DeleteFunc(slices.Clone(numbers), func(n uint64) bool { return !gc.Visible(n) })
+}
+
+// commitRow is one listed commit; Commit is nil when it was gone or damaged.
+type commitRow struct {
+	known
+
+	number uint64
+	damage error
+}
+
+// readCommits reads commits and takes stock of what they need, without keeping their tables.
+func (v *verification) readCommits(ctx context.Context, numbers []uint64) ([]commitRow, error) {
+	rows := make([]commitRow, len(numbers))
+	var stock sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(DefaultConcurrency)
+	for i, n := range numbers {
+		group.Go(func() error {
+			rows[i].number = n
+			c, err := v.reader.commit(ctx, n)
+			switch {
+			case isNotFound(err):
+				return nil
+			case errors.Is(err, repository.ErrCorrupt):
+				rows[i].damage = err
+				return nil
+			case err != nil:
+				return err
+			}
+			stock.Lock()
+			v.inventory.Add(c.Commit, v.req.Level != VerifyMetadata)
+			stock.Unlock()
+			c.Files, c.Packs = nil, nil
+			rows[i].known = c
+			return nil
+		})
+	}
+	return rows, group.Wait()
+}
+
+// readOne reads the commit that is asked for.
+func (v *verification) readOne(ctx context.Context) error {
+	c, err := v.reader.Find(ctx, *v.req.From)
+	if errors.Is(err, repository.ErrCorrupt) {
+		v.found(Problem{
+			Kind: DamagedCommit, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: remedyCopy + "; without one, " + remedyRepair,
+		})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.inventory.Add(c, v.req.Level != VerifyMetadata)
+	info := infoOf(c)
+	v.rep.Commits, v.rep.Newest, v.head, v.epoch = 1, &info, c.Number, c.Epoch
+	return nil
+}
+
+// judgeLine checks that every commit which gc does not hide is there, whole, and stands on the one before it.
+func (v *verification) judgeLine(rows []commitRow) error {
+	var below *known
+	next := uint64(1)
+	for i := range rows {
+		row := &rows[i]
+		if !v.gc.Visible(row.number) {
+			continue
+		}
+		v.missing(next, row.number)
+		next = row.number + 1
+		switch {
+		case row.damage != nil:
+			v.found(Problem{
+				Kind: DamagedCommit, Object: repository.CommitKey(v.reader.prefix, row.number), Commits: []uint64{row.number},
+				What: row.damage.Error(), Remedy: remedyCopy + "; without one, " + remedyRepair,
+			})
+			below = nil
+			continue
+		case row.Commit == nil: // it was there when it was listed
+			return fmt.Errorf("commit %d is gone: %w", row.number, errMoved)
+		}
+		if below != nil {
+			v.judgeOrder(*below, &row.known)
+		}
+		below = &row.known
+		v.count(row.known)
+	}
+	v.missing(next, v.head+1)
+	if expect := v.req.Expect; expect > v.head && expect != 0 {
+		v.missing(v.head+1, expect+1)
+	}
+	return nil
+}
+
+// missing notes the commits of [from, to) that gc does not hide: numbers are contiguous, so they were deleted.
+func (v *verification) missing(from, to uint64) {
+	for _, n := range v.gc.Kept {
+		if n >= from && n < to {
+			v.missingOne(n, n)
+		}
+	}
+	from = max(from, v.gc.UpTo+1)
+	for ; from < to && to-from <= maxProblems; from++ {
+		v.missingOne(from, from)
+	}
+	if from < to { // a number that no repository comes to: not each of them is a line of the report
+		v.missingOne(from, to-1)
+	}
+}
+
+func (v *verification) missingOne(first, last uint64) {
+	which := fmt.Sprintf("commit %d was made and not retired, and is not there", first)
+	if last > first {
+		which = fmt.Sprintf("commits %d to %d were made and not retired, and are not there", first, last)
+	}
+	v.found(Problem{
+		Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, first), Commits: []uint64{first},
+		What: which, Remedy: remedyCopy + "; without one, " + remedyRepair,
+	})
+}
+
+func (v *verification) judgeOrder(below known, c *known) {
+	err := v.reader.follows(below, c)
+	if err == nil {
+		return
+	}
+	v.found(Problem{
+		Kind: BrokenLine, Object: repository.CommitKey(v.reader.prefix, c.Number), Commits: []uint64{c.Number}, What: err.Error(),
+		Remedy: "something wrote below this prefix that is no Cairn, or overwrote an object: see who can, and keep a copy before anything else",
+	})
+}
+
+func (v *verification) count(c known) {
+	if c.Kind != repository.KindCheckpoint {
+		v.rep.Seals++
+		return
+	}
+	v.rep.Commits++
+	info := infoOf(c.Commit)
+	v.rep.Newest = &info
+}
+
+// readEpochs reads the epochs. The highest must be there, for the next writer counts from it; older ones are only for people.
+func (v *verification) readEpochs(ctx context.Context, rows []commitRow) error {
+	r := v.reader
+	numbers, err := r.numbers(ctx, repository.EpochPrefix(r.prefix), repository.ParseEpochKey)
+	if err != nil {
+		return err
+	}
+	if len(numbers) > 0 {
+		v.epoch = numbers[len(numbers)-1]
+	}
+	for _, row := range slices.Backward(rows) {
+		if row.Commit == nil {
+			continue
+		}
+		if row.Epoch > v.epoch {
+			v.found(Problem{
+				Kind: DamagedEpoch, Object: repository.EpochKey(r.prefix, row.Epoch),
+				What:   fmt.Sprintf("commit %d is of epoch %d, and that is not there: another writer could claim it again", row.number, row.Epoch),
+				Remedy: remedyCopy + ", and let no host write here before",
+			})
+			v.epoch = row.Epoch
+		}
+		break // epochs never go down along the line
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(DefaultConcurrency)
+	damage := make([]error, len(numbers))
+	for i, e := range numbers {
+		group.Go(func() (err error) {
+			damage[i], err = v.readEpoch(groupCtx, e)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, err := range damage {
+		if err != nil {
+			v.found(Problem{Kind: DamagedEpoch, Object: repository.EpochKey(r.prefix, numbers[i]), What: err.Error(), Remedy: remedyCopy})
+		}
+	}
+	return nil
+}
+
+func (v *verification) readEpoch(ctx context.Context, e uint64) (damage, err error) {
+	data, err := v.reader.get(ctx, repository.EpochKey(v.reader.prefix, e), repository.MaxSmall)
+	if isNotFound(err) {
+		return nil, fmt.Errorf("epoch %d is gone: %w", e, errMoved)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err = repository.DecodeEpoch(e, data); errors.Is(err, repository.ErrCorrupt) {
+		return err, nil
+	}
+	return nil, err
+}
+
+// judgeEmpty asks of a repository without a checkpoint whether it ever had one.
+func (v *verification) judgeEmpty(ctx context.Context, numbers []uint64) error {
+	if v.rep.Newest != nil || len(v.rep.Problems) > 0 {
+		return nil
+	}
+	err := v.reader.neverCommitted(ctx, numbers, v.gc)
+	if !errors.Is(err, repository.ErrCorrupt) {
+		return err
+	}
+	v.found(Problem{Kind: MissingHistory, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: remedyCopy})
+	return nil
+}
