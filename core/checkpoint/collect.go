@@ -17,28 +17,52 @@ func (s *Store) Collect(keep int, spare ...uuid.UUID) ([]uuid.UUID, error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("collect checkpoints: keep is %d, at least 1 must stay", keep)
 	}
-	gone, err := s.unpublish(keep, spare)
-	for _, id := range gone {
-		// Outside the lock: 100,000 files take seconds, and the directory is no checkpoint any more.
-		err = errors.Join(err, os.RemoveAll(s.dir(removing, id)))
-		s.hook("collect.removed")
-	}
+	gone, err := s.remove(func() ([]uuid.UUID, error) {
+		all, err := s.list(neverStopped)
+		if err != nil {
+			return nil, err
+		}
+		return s.victims(all, keep, spare), nil
+	})
 	if err != nil {
 		return gone, fmt.Errorf("collect checkpoints: %w", err)
 	}
 	return gone, nil
 }
 
+// Discard removes every checkpoint but those to spare and the pinned ones, also such whose metadata cannot be read: for a store that is scratch,
+// because what counts lies elsewhere. It returns the ids removed.
+func (s *Store) Discard(spare ...uuid.UUID) ([]uuid.UUID, error) {
+	gone, err := s.remove(func() ([]uuid.UUID, error) {
+		ids, err := s.names(published)
+		return slices.DeleteFunc(ids, func(id uuid.UUID) bool { return s.pins[id] > 0 || slices.Contains(spare, id) }), err
+	})
+	if err != nil {
+		return gone, fmt.Errorf("discard checkpoints: %w", err)
+	}
+	return gone, nil
+}
+
+// remove takes the chosen checkpoints away. choose is called with the lock held.
+func (s *Store) remove(choose func() ([]uuid.UUID, error)) ([]uuid.UUID, error) {
+	gone, err := s.unpublish(choose)
+	for _, id := range gone {
+		// Outside the lock: 100,000 files take seconds, and the directory is no checkpoint any more.
+		err = errors.Join(err, os.RemoveAll(s.dir(removing, id)))
+		s.hook("collect.removed")
+	}
+	return gone, err
+}
+
 // unpublish chooses the victims and takes their names from them, in one step with respect to Pin. The renames are durable before
 // it returns, so that no file of a checkpoint disappears while its directory still bears the name of one.
-func (s *Store) unpublish(keep int, spare []uuid.UUID) ([]uuid.UUID, error) {
+func (s *Store) unpublish(choose func() ([]uuid.UUID, error)) ([]uuid.UUID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, err := s.list(neverStopped)
+	victims, err := choose()
 	if err != nil {
 		return nil, err
 	}
-	victims := s.victims(all, keep, spare)
 	if len(victims) == 0 {
 		return nil, nil
 	}

@@ -274,3 +274,30 @@ func TestAPushNeverLosesItsFilesToCollection(t *testing.T) {
 	cancel()
 	pushers.Wait()
 }
+
+func TestDiscardLeavesWhatIsSparedOrPinnedAndTakesWhatCannotBeRead(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path).Checkpoints()
+	spared := publish(t, s, 1, map[string]string{"a": "1"})
+	held := publish(t, s, 2, map[string]string{"a": "2"})
+	damaged := publish(t, s, 3, map[string]string{"a": "3"})
+	plain := publish(t, s, 4, map[string]string{"a": "4"})
+	pin, err := s.Pin(held.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pin.Release()
+	if err := os.Truncate(filepath.Join(path, "checkpoints", damaged.ID.String(), manifestName), 9); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := s.Discard(spared.ID)
+	if err != nil || len(gone) != 2 || !slices.Contains(gone, damaged.ID) || !slices.Contains(gone, plain.ID) {
+		t.Fatalf("discard: %v %v", gone, err)
+	}
+	if all := list(t, s); len(all) != 2 || all[0].ID != spared.ID || all[1].ID != held.ID {
+		t.Errorf("left: %v", all)
+	}
+	if next := publish(t, s, 5, map[string]string{"a": "5"}); bytes.Compare(next.ID[:], plain.ID[:]) <= 0 {
+		t.Errorf("id %s after %s", next.ID, plain.ID)
+	}
+}

@@ -7,14 +7,15 @@ type BackendType string
 const (
 	FileBackend   BackendType = "file"   // checkpoints on local disk; may sync
 	MemoryBackend BackendType = "memory" // nothing survives the process
+	ObjectBackend BackendType = "object" // checkpoints in a target's repository; the local folder is scratch
 )
 
 // Backend is where a pipeline keeps its state.
 type Backend struct {
 	Type  BackendType
-	Path  string // absolute folder; file only
-	Start Start  // file only
-	syncs []Sync
+	Path  string // absolute folder; not of memory
+	Start Start  // of object: the newest commit
+	repos []Sync // the repositories that its checkpoints go to: of file its sync blocks, of object the one
 }
 
 // Sync answers whether push_interval and the rest of a sync block apply to this backend, and if so with its sync blocks, in the order
@@ -23,5 +24,9 @@ func (b Backend) Sync() ([]Sync, bool) {
 	if b.Type != FileBackend {
 		return nil, false
 	}
-	return b.syncs, true
+	return b.repos, true
 }
+
+// Repositories are those that the backend's checkpoints go to, on a schedule or not, in the order of the file. A repository of object storage has no
+// interval: each checkpoint is committed there before it counts.
+func (b Backend) Repositories() []Sync { return b.repos }

@@ -84,23 +84,23 @@ func (s section) input() Input {
 func (s section) backend(b *hcl.Block, p Pipeline, cfg *Config, claims *claims) Backend {
 	switch kind := BackendType(b.Labels[0]); kind {
 	case FileBackend:
-		s.refuseStraySync(b, "push_interval belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "push_on_shutdown", "prefix", "fencing")
+		s.refuseStray(b, "%s belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "push_on_shutdown", "prefix", "fencing")
+		s.refuseStray(b, `%s belongs to storage "object"`, `Name the target in a sync "TARGET" { … } block, or use storage "object".`, "target")
 		return s.load(b).fileBackend(p, cfg, claims)
 	case MemoryBackend:
 		s.refuseSync(b)
 		return Backend{Type: kind}
+	case ObjectBackend:
+		s.refuseSchedule(b)
+		return s.load(b).objectBackend(p, cfg, claims)
 	default:
-		s.fault(b.LabelRanges[0], fmt.Sprintf("no storage of type %q", b.Labels[0]), `Use storage "file" or storage "memory".`)
+		s.fault(b.LabelRanges[0], fmt.Sprintf("no storage of type %q", b.Labels[0]), `Use storage "file", "object" or "memory".`)
 		return Backend{}
 	}
 }
 
 func (s section) fileBackend(p Pipeline, cfg *Config, claims *claims) Backend {
-	backend := Backend{Type: FileBackend, Path: s.path("path", cfg.Host.DataDir), Start: s.start()}
-	if backend.Path == "" {
-		backend.Path = filepath.Join(cfg.Host.DataDir, p.Name)
-	}
-	claims.path(s, p.Name, backend.Path, cfg.Host)
+	backend := Backend{Type: FileBackend, Path: s.folder(p, cfg, claims), Start: s.start()}
 	seen := map[string]hcl.Range{}
 	for _, b := range s.all("sync") {
 		if s.opts.OnlyTarget != "" && b.Labels[0] != s.opts.OnlyTarget {
@@ -115,11 +115,40 @@ func (s section) fileBackend(p Pipeline, cfg *Config, claims *claims) Backend {
 		seen[inner.label] = inner.labels
 		if ok {
 			claims.prefix(inner, p.Name, block)
-			backend.syncs = append(backend.syncs, block)
+			backend.repos = append(backend.repos, block)
 		}
 	}
 	if backend.Start.From != "" && len(s.all("sync")) == 0 {
 		s.warn(s.where("start_from_checkpoint"), "start_from_checkpoint has no target to look at", "Without a sync block only local checkpoints are found. Add one, or leave the attribute out.")
 	}
 	return backend
+}
+
+// objectBackend has one repository, which is what there is to start from.
+func (s section) objectBackend(p Pipeline, cfg *Config, claims *claims) Backend {
+	backend := Backend{
+		Type: ObjectBackend, Path: s.folder(p, cfg, claims), Start: Start{From: "latest", FailIfNoCheckpoint: s.boolean("fail_if_no_checkpoint")},
+	}
+	if !s.has("target") {
+		s.fault(s.at, `storage "object" names no target`, `Add target = "NAME", of a target block of this file.`)
+		return backend
+	}
+	if name := s.text("target"); s.opts.OnlyTarget != "" && name != s.opts.OnlyTarget {
+		return backend
+	}
+	if repo, ok := s.repository(s.text("target"), s.where("target"), p, cfg); ok {
+		claims.prefix(s, p.Name, repo)
+		backend.repos = []Sync{repo}
+	}
+	return backend
+}
+
+// folder is the pipeline's own, which no other may share.
+func (s section) folder(p Pipeline, cfg *Config, claims *claims) string {
+	folder := s.path("path", cfg.Host.DataDir)
+	if folder == "" {
+		folder = filepath.Join(cfg.Host.DataDir, p.Name)
+	}
+	claims.path(s, p.Name, folder, cfg.Host)
+	return folder
 }

@@ -157,9 +157,12 @@ func checkpointSpec() block {
 }
 
 func storageSpec() block {
-	return block{Type: "storage", Label: "type", Once: true, Required: true, Doc: "Where state lives: `file` (a folder; survives, checkpoints, may sync) or `memory` (nothing survives; no attributes, no checkpoints).", Attributes: []attribute{
+	return block{Type: "storage", Label: "type", Once: true, Required: true, Doc: "Where state lives: `file` (a folder; survives, checkpoints, may sync), `object` (a target's repository: each checkpoint is committed there before it counts, each start takes the newest commit, and the folder is scratch) or `memory` (nothing survives; no attributes, no checkpoints).", Attributes: []attribute{
 		{Name: "path", Kind: path, Doc: "Folder of the pipeline. Relative to data_dir. Left out: the pipeline's name."},
-		{Name: "start_from_checkpoint", Kind: text, Doc: "What to start from when no local state exists: `latest` takes the newest commit of all its targets, a uuid takes that checkpoint and is honoured once. Left out: local state only."},
+		{Name: "target", Kind: text, Doc: "Only under `storage \"object\"`, and required there: the target that holds the checkpoints."},
+		{Name: "prefix", Kind: text, Doc: "Only under `storage \"object\"`: as in a sync block."},
+		{Name: "fencing", Kind: text, Default: "required", Enum: []string{"required", "advisory"}, Doc: "Only under `storage \"object\"`: as in a sync block."},
+		{Name: "start_from_checkpoint", Kind: text, Doc: "Only under `storage \"file\"`: what to start from when no local state exists: `latest` takes the newest commit of all its targets, a uuid takes that checkpoint and is honoured once. Left out: local state only."},
 		{Name: "fail_if_no_checkpoint", Kind: boolean, Default: "false", Doc: "Refuse to start empty."},
 	}, Blocks: []block{syncSpec()}}
 }

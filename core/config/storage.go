@@ -23,25 +23,29 @@ func (s section) start() Start {
 }
 
 func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
-	block := Sync{
-		Target:         s.label,
-		Prefix:         s.text("prefix"),
-		PushInterval:   s.duration("push_interval"),
-		PushOnShutdown: s.boolean("push_on_shutdown"),
-		Fencing:        s.text("fencing"),
+	block, ok := s.repository(s.label, s.labels, p, cfg)
+	if !ok {
+		return block, false
 	}
+	block.PushInterval, block.PushOnShutdown = s.duration("push_interval"), s.boolean("push_on_shutdown")
+	if every := p.Checkpoint.Interval; block.PushInterval > 0 && every > block.PushInterval {
+		s.warn(s.where("push_interval"), fmt.Sprintf("push_interval is shorter than the checkpoint interval of %s", every), "There is nothing new to push more often than checkpoints are taken.")
+	}
+	return block, true
+}
+
+// repository is what sync blocks and object storage have in common: the place below a prefix of a target, which is named at the given place.
+func (s section) repository(target string, at hcl.Range, p Pipeline, cfg *Config) (Sync, bool) {
+	block := Sync{Target: target, Prefix: s.text("prefix"), Fencing: s.text("fencing")}
 	if !s.has("prefix") {
 		block.Prefix = p.Name
 	} else if !validPrefix(block.Prefix) {
 		s.fault(s.where("prefix"), fmt.Sprintf("prefix cannot be %q", block.Prefix), fmt.Sprintf("Use segments of lower-case letters, digits, . _ and - joined by /, at most %d bytes, without . and .. segments.", maxPrefix))
 		return block, false
 	}
-	if !slices.ContainsFunc(cfg.Targets, func(t Target) bool { return t.Name == s.label }) {
-		s.fault(s.labels, fmt.Sprintf("no target is named %q", s.label), fmt.Sprintf("Add a target %q { … } block, or name one that exists%s.", s.label, listTargets(cfg.Targets)))
+	if !slices.ContainsFunc(cfg.Targets, func(t Target) bool { return t.Name == target }) {
+		s.fault(at, fmt.Sprintf("no target is named %q", target), fmt.Sprintf("Add a target %q { … } block, or name one that exists%s.", target, listTargets(cfg.Targets)))
 		return block, false
-	}
-	if every := p.Checkpoint.Interval; block.PushInterval > 0 && every > block.PushInterval {
-		s.warn(s.where("push_interval"), fmt.Sprintf("push_interval is shorter than the checkpoint interval of %s", every), "There is nothing new to push more often than checkpoints are taken.")
 	}
 	return block, true
 }
@@ -77,15 +81,26 @@ func (s section) refuseSync(b *hcl.Block) {
 	s.report(fromHCL(s.source, found)...)
 }
 
-// refuseStraySync catches sync attributes written one level too high, with a better remedy than "unexpected".
-func (s section) refuseStraySync(b *hcl.Block, summary, remedy string, names ...string) {
+// refuseSchedule reports what has no meaning where each checkpoint is committed at once, and takes it out of the block.
+func (s section) refuseSchedule(b *hcl.Block) {
+	remedy := `Each checkpoint of storage "object" is committed to its target before it counts, and a start takes the newest: remove this, or use storage "file".`
+	s.refuseStray(b, `%s does not apply to storage "object"`, remedy, "push_interval", "push_on_shutdown", "start_from_checkpoint")
+	content, rest, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}}}) // likewise
+	for _, inner := range content.Blocks {
+		s.fault(inner.DefRange, `storage "object" cannot sync`, `Name its one target with target = "NAME": `+remedy)
+	}
+	b.Body = rest
+}
+
+// refuseStray catches attributes that belong elsewhere, with a better remedy than "unexpected". The summary has one %s, for the name.
+func (s section) refuseStray(b *hcl.Block, summary, remedy string, names ...string) {
 	schema := &hcl.BodySchema{}
 	for _, name := range names {
 		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name})
 	}
 	content, rest, _ := b.Body.PartialContent(schema) // faults of the rest are reported when the block is loaded
 	for _, a := range content.Attributes {
-		s.fault(a.Range, summary, remedy)
+		s.fault(a.Range, fmt.Sprintf(summary, a.Name), remedy)
 	}
 	b.Body = rest
 }

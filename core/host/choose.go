@@ -50,6 +50,9 @@ func (p *pipeline) localFacts(ctx context.Context, c circuit.Circuit) (syncer.St
 	default:
 		facts.From.Checkpoint = uuid.MustParse(from) // config has parsed it
 	}
+	if p.scratch() { // whatever lies there
+		return facts, nil
+	}
 	live, err := c.Inspect(ctx, p.stateDir())
 	switch {
 	case errors.Is(err, circuit.ErrDamaged):
@@ -76,7 +79,7 @@ type answer struct {
 
 // ask looks at all targets at once.
 func (p *pipeline) ask(ctx context.Context, r *run, facts *syncer.StartFacts, found *seen) {
-	blocks, _ := p.cfg.Backend.Sync() // the file backend always can
+	blocks := p.cfg.Backend.Repositories()
 	answers := make([]answer, len(blocks))
 	var asked []config.Sync
 	for i, block := range blocks {

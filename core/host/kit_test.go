@@ -97,6 +97,7 @@ type conf struct {
 	initial    string
 	timeout    string // shutdown_timeout
 	memory     bool
+	object     bool   // on target t
 	more       string // further blocks
 	sync       string // in place of the sync block
 }
@@ -134,6 +135,10 @@ func pipelineBlock(name string, c conf) string {
 	line("  checkpoint {\n    interval = %q\n  }", c.checkpoint)
 	if c.memory {
 		b.WriteString("  storage \"memory\" {}\n}\n")
+		return b.String()
+	}
+	if c.object {
+		fmt.Fprintf(&b, "  storage \"object\" {\n    target = \"t\"\n    fail_if_no_checkpoint = %v\n  }\n}\n", c.strict)
 		return b.String()
 	}
 	b.WriteString("  storage \"file\" {\n")

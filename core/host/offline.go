@@ -64,7 +64,7 @@ func OpenOffline(ctx context.Context, file, pipeline string, remote bool, log hc
 // *checkpoint.LockedError), and what a crash left half-written is cleared.
 func (o *Offline) LocalCheckpoints(ctx context.Context) ([]client.CheckpointView, error) {
 	path := o.pipeline.Backend.Path
-	if _, err := os.Stat(path); o.pipeline.Backend.Type != config.FileBackend || errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(path); o.pipeline.Backend.Type == config.MemoryBackend || errors.Is(err, os.ErrNotExist) {
 		return []client.CheckpointView{}, nil
 	}
 	dir, err := checkpoint.OpenDir(path, checkpoint.Options{Now: o.now})

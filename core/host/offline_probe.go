@@ -89,8 +89,7 @@ func (o *Offline) probe(ctx context.Context, target string) (TargetProbe, error)
 
 // block is the pipeline's sync block for a target that it is known to have.
 func (o *Offline) block(target string) config.Sync {
-	blocks, _ := o.pipeline.Backend.Sync() // the file backend always can
-	for _, block := range blocks {
+	for _, block := range o.pipeline.Backend.Repositories() {
 		if block.Target == target {
 			return block
 		}

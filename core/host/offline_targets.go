@@ -45,8 +45,7 @@ func (o *Offline) open(ctx context.Context, target string) (_ *offlineTargets, e
 	if targets.spool, err = syncer.OpenSpool(filepath.Join(scratch, "spool")); err != nil {
 		return nil, err
 	}
-	blocks, _ := o.pipeline.Backend.Sync() // no blocks where the backend cannot sync
-	for _, block := range blocks {
+	for _, block := range o.pipeline.Backend.Repositories() {
 		if target == "" || target == block.Target {
 			targets.open = append(targets.open, o.openTarget(ctx, block, targets))
 		}

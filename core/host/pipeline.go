@@ -53,7 +53,7 @@ type pipeline struct {
 // cannot be read the pipeline has failed, and the others have not.
 func newPipeline(h *Host, cfg config.Pipeline) (*pipeline, error) {
 	p := &pipeline{host: h, cfg: cfg, log: h.opts.Log.Named(cfg.Name), state: stateStopped, desired: checkpoint.Desired(cfg.Initial)}
-	if cfg.Backend.Type != config.FileBackend {
+	if cfg.Backend.Type == config.MemoryBackend {
 		p.recalled = true
 		return p, nil
 	}
@@ -152,8 +152,7 @@ func (p *pipeline) running(ctx context.Context, r *run, loop *circuit.Loop) erro
 	}
 	r.loop, p.state = loop, stateRunning
 	p.log.Info("pipeline running", "incarnation", r.id, "from", r.from)
-	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
-	for _, block := range blocks {
+	for _, block := range p.cfg.Backend.Repositories() {
 		for _, warning := range syncer.Warnings(syncer.Fencing(block.Fencing), nil) {
 			p.log.Warn(warning, "target", block.Target)
 		}

@@ -110,7 +110,7 @@ func (p *pipeline) known() checkpoint.Pipeline {
 // openWorkers makes the pipeline's workers anew, for one incarnation.
 func (p *pipeline) openWorkers(incarnation uuid.UUID) error {
 	record := p.known()
-	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
+	blocks := p.cfg.Backend.Repositories()
 	workers := make([]*syncer.Worker, 0, len(blocks))
 	for _, block := range blocks {
 		worker, err := syncer.Open(p.workerConfig(block, record, incarnation))

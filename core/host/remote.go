@@ -18,8 +18,8 @@ import (
 // RemoteCheckpoints reads what the targets hold; "" = all of them. One that cannot be read is an error: a list that leaves it out would say
 // that nothing is there.
 func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]client.CheckpointView, error) {
-	blocks, can := p.cfg.Backend.Sync()
-	if !can || len(blocks) == 0 {
+	blocks := p.cfg.Backend.Repositories()
+	if len(blocks) == 0 {
 		return nil, api.Errorf(http.StatusBadRequest, client.CodeNoSync, "pipeline %q has no sync block", p.cfg.Name)
 	}
 	if target != "" {

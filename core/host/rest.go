@@ -18,7 +18,7 @@ func (p *pipeline) lookAtRest(ctx context.Context) {
 	p.resting.Lock()
 	defer p.resting.Unlock()
 	p.mu.Lock()
-	rests := p.dir != nil && p.run == nil && p.state == stateStopped
+	rests := p.dir != nil && p.run == nil && p.state == stateStopped && !p.scratch() // what is scratch says nothing
 	p.mu.Unlock()
 	if !rests {
 		return

@@ -88,6 +88,9 @@ func (p *pipeline) takeNothing(found seen) error {
 	if err := p.keepHistory(checkpoint.History{{Lineage: uuid.Must(uuid.NewRandom())}}, uuid.Nil); err != nil {
 		return err
 	}
+	if p.scratch() {
+		return emptyDir(p.dir.State())
+	}
 	return os.MkdirAll(p.dir.State(), 0o700)
 }
 

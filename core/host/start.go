@@ -76,9 +76,14 @@ func (p *pipeline) loopConfig(r *run, newest trigger.Checkpoint) circuit.Config 
 	if p.dir == nil {
 		return cfg
 	}
-	cfg.Checkpointer = &checkpointer{p: p, incarnation: r.id, identity: r.circuit.Identity(), history: p.record.History, known: newest.ID}
+	local := &checkpointer{p: p, incarnation: r.id, identity: r.circuit.Identity(), history: p.record.History, known: newest.ID}
 	cfg.Pin, cfg.SaveSync = p.pin, p.saveSummary
-	blocks, _ := p.cfg.Backend.Sync() // the file backend always can
+	blocks, can := p.cfg.Backend.Sync()
+	if !can {
+		cfg.Checkpointer = &committer{local: local, worker: p.workers[0]}
+		return cfg
+	}
+	cfg.Checkpointer = local
 	var statuses []syncer.Status
 	for i, w := range p.workers {
 		cfg.Targets = append(cfg.Targets, circuit.Target{Pusher: pusher{blocks[i].Target, w, p.pin}, PushOnShutdown: blocks[i].PushOnShutdown})
@@ -122,6 +127,11 @@ func (p *pipeline) prepare(ctx context.Context, r *run, c circuit.Circuit) (prep
 	p.log.Info("state chosen", "from", choice.Kind, "because", strings.Join(choice.Why, "; "))
 	if err := p.take(ctx, r, c, choice, seen); err != nil {
 		return prepared{}, fmt.Errorf("start from %s: %w", choice.Kind, err)
+	}
+	if p.scratch() {
+		if _, err := p.dir.Checkpoints().Discard(choice.Checkpoint); err != nil {
+			return prepared{}, err
+		}
 	}
 	if err := p.openWorkers(r.id); err != nil {
 		return prepared{}, err

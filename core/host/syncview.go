@@ -15,7 +15,7 @@ import (
 // SyncStatus tells what is safe elsewhere, in every state of the pipeline.
 func (p *pipeline) SyncStatus() client.SyncStatus {
 	l := p.look()
-	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
+	blocks := p.cfg.Backend.Repositories()
 	summary := lastSync(l.summary, blocks, l.workers)
 	if l.loop != nil {
 		summary = l.loop.Sync
@@ -26,7 +26,7 @@ func (p *pipeline) SyncStatus() client.SyncStatus {
 	}
 	for i, w := range l.workers {
 		view := targetSync(w)
-		if l.loop != nil {
+		if l.loop != nil && i < len(l.loop.Targets) { // object storage has a worker that the loop does not know
 			showJobs(&view, l.loop.Targets[i])
 		}
 		status.Targets = append(status.Targets, view)

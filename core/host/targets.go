@@ -21,8 +21,7 @@ type target struct {
 func newTargets(cfg *config.Config, spool *syncer.Spool, opts Options) (map[string]*target, error) {
 	used := map[string]bool{}
 	for _, p := range cfg.Pipelines {
-		blocks, _ := p.Backend.Sync() // no blocks where the backend cannot sync
-		for _, block := range blocks {
+		for _, block := range p.Backend.Repositories() {
 			used[block.Target] = true
 		}
 	}
@@ -68,7 +67,7 @@ func runtimeDir(dataDir string) string { return filepath.Join(dataDir, "run") }
 // retryPlugins has the plugins of a pipeline's targets ("" = all of them) started again that were given up as broken: whoever starts a
 // pipeline, or asks for a push, has corrected the cause.
 func (h *Host) retryPlugins(cfg config.Pipeline, target string) {
-	blocks, _ := cfg.Backend.Sync() // no blocks where the backend cannot sync
+	blocks := cfg.Backend.Repositories()
 	for _, block := range blocks {
 		if target == "" || target == block.Target {
 			h.targets[block.Target].plugin.Reset()

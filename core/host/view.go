@@ -85,8 +85,7 @@ func (p *pipeline) glance() (look, *circuit.Loop, []*syncer.Worker) {
 func (p *pipeline) View() client.PipelineView {
 	l := p.look()
 	l.view.Targets = []client.TargetView{}
-	blocks, _ := p.cfg.Backend.Sync() // no blocks where the backend cannot sync
-	for i, block := range blocks {
+	for i, block := range p.cfg.Backend.Repositories() {
 		l.view.Targets = append(l.view.Targets, p.host.targetView(l, i, block))
 	}
 	return l.view
@@ -103,8 +102,7 @@ func circuitView(cfg config.Pipeline) client.CircuitView {
 func (h *Host) storageView(cfg config.Pipeline) client.StorageView {
 	b := cfg.Backend
 	view := client.StorageView{Type: string(b.Type), Path: b.Path, StartFrom: b.Start.From, FailIfNoCheckpoint: b.Start.FailIfNoCheckpoint, Sync: []client.SyncView{}}
-	blocks, _ := b.Sync() // no blocks where the backend cannot sync
-	for _, block := range blocks {
+	for _, block := range b.Repositories() {
 		t := h.targets[block.Target]
 		view.Sync = append(view.Sync, client.SyncView{
 			Target: block.Target, Plugin: t.cfg.Plugin.Name, Prefix: block.Prefix, PushInterval: written(block.PushInterval),

@@ -130,7 +130,9 @@ func TestALongQueryDelaysTheFoldAndNoStep(t *testing.T) {
 }
 
 func TestQueriesWithoutAGapDoNotKeepTheWALFromBeingTruncated(t *testing.T) {
-	r := open(t, t.TempDir(), fatConfig(), func(c *Circuit) { c.limits.foldMin = 1 << 20 })
+	r := open(t, t.TempDir(), fatConfig(), func(c *Circuit) {
+		c.limits.foldMin, c.limits.gate = 1<<20, time.Minute // on a machine with much else to do, a second may not be enough for the queries to end
+	})
 	stop, asked := make(chan struct{}), make(chan error, 2)
 	for range 2 {
 		go func() {

@@ -70,7 +70,7 @@ func open(t testing.TB, dir string, cfg Config, tune ...func(*Circuit)) *rig {
 // runUntil steps, as the loop would, until the condition holds.
 func (r *rig) runUntil(t testing.TB, done func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for !done() {
 		if facts := r.Facts(); facts.Buffered > 0 || facts.StepAsked {

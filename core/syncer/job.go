@@ -19,6 +19,8 @@ const (
 	Periodic  Trigger = "periodic"  // push_interval
 	Requested Trigger = "requested" // a person or a program, through the API
 	Shutdown  Trigger = "shutdown"  // push_on_shutdown
+
+	Publication Trigger = "checkpoint" // of object storage, where a checkpoint counts once it is committed
 )
 
 // Job is one push: the checkpoint of that id shall be committed on the target.

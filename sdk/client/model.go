@@ -41,11 +41,11 @@ type CircuitView struct {
 
 // StorageView is the effective storage block.
 type StorageView struct {
-	Type               string     `json:"type" enum:"file,memory"`
+	Type               string     `json:"type" enum:"file,object,memory"`
 	Path               string     `json:"path,omitempty"`
 	StartFrom          string     `json:"start_from_checkpoint,omitempty"`
 	FailIfNoCheckpoint bool       `json:"fail_if_no_checkpoint"`
-	Sync               []SyncView `json:"sync" doc:"Empty where the backend cannot sync."`
+	Sync               []SyncView `json:"sync" doc:"Where checkpoints go: of file storage its sync blocks, of object storage its one repository."`
 }
 
 // SyncView is one effective sync block.
@@ -119,7 +119,7 @@ type PluginView struct {
 type JobView struct {
 	ID         uint64     `json:"id"`
 	UUID       uuid.UUID  `json:"checkpoint_uuid"`
-	Trigger    string     `json:"trigger" enum:"periodic,requested,shutdown"`
+	Trigger    string     `json:"trigger" enum:"periodic,requested,shutdown,checkpoint"`
 	State      string     `json:"state" enum:"running,succeeded,failed,held,fenced,cancelled,unresolved"`
 	Attempts   int        `json:"attempts" doc:"The most that any one call to the store needed."`
 	Started    time.Time  `json:"started"`

@@ -1,0 +1,107 @@
+package host
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestACheckpointOfObjectStorageIsCommittedBeforeItCounts(t *testing.T) {
+	w := newWorld(t)
+	first := w.start(conf{object: true}).up()
+	first.insert(0, 9)
+	committed := first.rows()
+	id := first.checkpoint()
+	view := first.view("p")
+	remote, err := first.RemoteCheckpoints(t.Context(), "p", "")
+	must(t, err)
+	equal(t, "committed", remote[len(remote)-1].UUID.String(), id)
+	equal(t, "published", view.Checkpoint.UUID.String(), id)
+	equal(t, "target holds", view.Targets[0].Committed.UUID.String(), id)
+	equal(t, "trigger of its job", view.Targets[0].Jobs[0].Trigger, "checkpoint")
+	first.insert(9, 12)
+	first.kill()
+
+	// On another machine, and on the same one: the newest commit is what there is, whatever lies in the folder.
+	for _, data := range []string{"elsewhere", "data"} {
+		next := w.start(conf{data: data, object: true, strict: true})
+		if next.view("p").State == "stopped" {
+			must(t, next.Start(t.Context(), "p"))
+		}
+		equal(t, "rows from "+data, next.up().rows(), committed)
+		contains(t, next.view("p").StartedFrom, id, `target "t"`)
+		next.kill()
+	}
+}
+
+func TestWaitingForACheckpointOfObjectStorageIsWaitingForTheTarget(t *testing.T) {
+	w := newWorld(t)
+	first := w.start(conf{object: true, checkpoint: "100ms"}).up()
+	_, err := first.Ingest(t.Context(), "p", "rows", "", 0, "checkpoint", rows(0, 5))
+	must(t, err)
+	safe := first.rows()
+	first.kill()
+	second := w.start(conf{data: "elsewhere", object: true, strict: true}).up()
+	equal(t, "rows", second.rows(), safe)
+}
+
+func TestACheckpointThatCannotBeCommittedWasNeverPublished(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(conf{object: true}).up()
+	h.insert(0, 5)
+	damagedFormat(w)
+	err := h.CheckpointAndWait(t.Context(), "p")
+	if err == nil || !strings.Contains(err.Error(), "FORMAT.json") {
+		t.Fatalf("a checkpoint over a damaged repository: %v", err)
+	}
+	local, err := h.Checkpoints(t.Context(), "p")
+	must(t, err)
+	equal(t, "checkpoints in the folder", len(local), 0)
+	if v := h.view("p"); v.Checkpoint != nil || v.Targets[0].State != "refused" {
+		t.Errorf("got %+v, %+v", v.Checkpoint, v.Targets[0])
+	}
+
+	must(t, os.RemoveAll(w.path("target", "p"))) // the operator mends it
+	id := h.checkpoint()
+	equal(t, "published", h.view("p").Checkpoint.UUID.String(), id)
+}
+
+func TestAnOldHostOfObjectStoragePublishesNothingMore(t *testing.T) {
+	w := newWorld(t)
+	first := w.start(conf{object: true}).up()
+	first.insert(0, 5)
+	before := first.checkpoint()
+
+	second := w.start(conf{data: "elsewhere", object: true, strict: true}).up()
+	second.insert(5, 9)
+	taken := second.rows()
+	second.checkpoint()
+
+	first.insert(50, 55)
+	for range 2 {
+		err := first.CheckpointAndWait(t.Context(), "p")
+		if err == nil || !strings.Contains(err.Error(), "epoch 2 was claimed") {
+			t.Fatalf("a checkpoint after the takeover: %v", err)
+		}
+	}
+	equal(t, "published by the old host", first.view("p").Checkpoint.UUID.String(), before)
+	equal(t, "state of its target", first.view("p").Targets[0].State, "fenced")
+	local, err := first.Checkpoints(t.Context(), "p")
+	must(t, err)
+	equal(t, "checkpoints in its folder", len(local), 1)
+	first.kill()
+	second.stop()
+
+	third := w.start(conf{data: "third", object: true, strict: true}).up()
+	equal(t, "rows", third.rows(), taken)
+}
+
+func TestObjectStorageStartsOnlyFromWhatIsProven(t *testing.T) {
+	w := newWorld(t)
+	empty := w.start(conf{object: true, strict: true})
+	contains(t, empty.failed(), "fail_if_no_checkpoint")
+	empty.stop()
+	damagedFormat(w)
+	unknown := w.start(conf{data: "elsewhere", object: true})
+	contains(t, unknown.failed(), "no state to start from", `target "t"`)
+}
