@@ -17,21 +17,6 @@ import (
 // hitsPerPoint is how often a life ends at each named point.
 const hitsPerPoint = 5
 
-// pointsOfALife are the named points that any life with new records passes.
-func pointsOfALife() []string {
-	return []string{
-		"start.opened",
-		"publish.files-synced", "publish.manifest-written", "publish.manifest-synced", "publish.renamed", "publish.synced",
-		"collect.marked", "collect.renamed", "collect.synced", "collect.removed",
-		"push.probe.begin", "push.probe.done", "push.epoch.begin", "push.epoch.done", "push.pack.begin", "push.pack.done", "push.commit.begin", "push.commit.done",
-	}
-}
-
-// pointsOfARestore are those that only a life on an empty data folder passes.
-func pointsOfARestore() []string {
-	return []string{"start.identified", "start.pulled", "start.restored", "start.recorded", "start.swapping", "start.swapped"}
-}
-
 // kills are the lives of a torture that end at random moments: 200, or $CAIRN_TORTURE_KILLS.
 func kills(t *testing.T) int {
 	if text := os.Getenv("CAIRN_TORTURE_KILLS"); text != "" {
@@ -40,18 +25,6 @@ func kills(t *testing.T) int {
 		return n
 	}
 	return 200
-}
-
-// draw is the test's source of chance: $CAIRN_TORTURE_SEED, or a seed of its own, which it prints.
-func draw(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if text := os.Getenv("CAIRN_TORTURE_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		check(t, err)
-	}
-	t.Logf("CAIRN_TORTURE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 // TestTortureKillTheHost kills the host again and again, at random moments and at the named points of its durable changes, while 200,000

@@ -20,16 +20,27 @@ import (
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
-// record is the i-th record of an input, always the same.
+// record is record i of an input, always the same.
 func record(input string, i, payload int) string {
+	text, bucket, amount := drawn(input, i, payload)
+	return fmt.Sprintf(`{"id":%d,"bucket":%d,"amount":%d,"text":%q}`+"\n", i, bucket, amount, text)
+}
+
+func drawn(input string, i, payload int) (text []byte, bucket, amount int) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	draw := rand.New(rand.NewPCG(uint64(i), uint64(len(input))))
-	text := make([]byte, payload)
+	text = make([]byte, payload)
 	for j := range text {
 		text[j] = letters[draw.IntN(len(letters))]
 	}
-	return fmt.Sprintf(`{"id":%d,"bucket":%d,"amount":%d,"text":%q}`+"\n", i, draw.IntN(100), draw.IntN(1000), text)
+	return text, draw.IntN(100), draw.IntN(1000)
 }
+
+// feedSpan is how many ids each feed has for itself.
+const feedSpan = 1_000_000
+
+// id is the i-th record's, of those of a feed.
+func (s settings) id(i int) int { return s.feed*feedSpan + i }
 
 // feed is the file that the input "lines" follows. It grows as the test goes on, and not by whole lines.
 type feed struct {
@@ -39,14 +50,14 @@ type feed struct {
 	written int
 }
 
-func newFeed(t *testing.T, path string, records, payload int) *feed {
+func newFeed(t *testing.T, path string, s settings) *feed {
 	t.Helper()
 	f, err := os.Create(path)
 	check(t, err)
 	t.Cleanup(func() { f.Close() })
 	var content bytes.Buffer
-	for i := range records {
-		content.WriteString(record("lines", i+1, payload))
+	for i := range s.file {
+		content.WriteString(record("lines", s.id(i+1), s.payload))
 	}
 	return &feed{t: t, file: f, content: content.Bytes()}
 }
@@ -67,6 +78,7 @@ func (f *feed) upTo(part float64) {
 // outlive its host; otherwise it could go on with a number of its own at a host that stands elsewhere.
 type sender struct {
 	url     string
+	source  string // its name
 	batches []string
 
 	mu      sync.Mutex
@@ -81,15 +93,12 @@ type sender struct {
 // perBatch is small, so that a life of a second takes several batches.
 const perBatch = 50
 
-// source is the sender's name.
-const source = "sender"
-
-func newSender(url string, records, payload int) *sender {
-	s := &sender{url: url, paced: true}
-	for first := 1; first <= records; first += perBatch {
+func newSender(url string, cfg settings) *sender {
+	s := &sender{url: url, source: fmt.Sprintf("sender-%d", cfg.feed), paced: true}
+	for first := 1; first <= cfg.http; first += perBatch {
 		var batch strings.Builder
-		for i := first; i < first+perBatch && i <= records; i++ {
-			batch.WriteString(record("calls", i, payload))
+		for i := first; i < first+perBatch && i <= cfg.http; i++ {
+			batch.WriteString(record("calls", cfg.id(i), cfg.payload))
 		}
 		s.batches = append(s.batches, batch.String())
 	}
@@ -171,13 +180,13 @@ func (s *sender) call(ctx context.Context, api *client.Client, next uint64) (uin
 	data, allowed := s.data, s.allowed
 	s.mu.Unlock()
 	if next == 0 || next > uint64(allowed) {
-		at, err := api.Position(ctx, pipe, "calls", source)
+		at, err := api.Position(ctx, pipe, "calls", s.source)
 		if err == nil {
 			s.resume(data, at)
 		}
 		return at, err
 	}
-	_, err := api.Ingest(ctx, pipe, "calls", source, next, "", strings.NewReader(s.batches[next-1]))
+	_, err := api.Ingest(ctx, pipe, "calls", s.source, next, "", strings.NewReader(s.batches[next-1]))
 	if err == nil {
 		s.answered(data, next)
 	}

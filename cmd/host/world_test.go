@@ -32,9 +32,12 @@ type settings struct {
 	cloud      bool   // the target is no folder
 	checkpoint string
 	push       string
+	keep       int    // local checkpoints
+	retention  string // attributes of the sync block's retention block; "" = none
 	maxBatch   int
 	payload    int // bytes of incompressible text in each record
 	file, http int // records of each input
+	feed       int // number of the feed: two worlds of different numbers share no record
 }
 
 func (s settings) orDefaults() settings {
@@ -46,6 +49,9 @@ func (s settings) orDefaults() settings {
 	}
 	if s.push == "" {
 		s.push = "200ms"
+	}
+	if s.keep == 0 {
+		s.keep = 1
 	}
 	if s.maxBatch == 0 {
 		s.maxBatch = 100
@@ -89,8 +95,8 @@ func newWorld(t *testing.T, plugins string, s settings) *world {
 	}
 	w.api = client.New(w.url, &http.Client{Timeout: 30 * time.Second})
 	w.api.PollEvery = 20 * time.Millisecond
-	w.feed = newFeed(t, filepath.Join(dir, "records.ndjson"), s.file, s.payload)
-	w.sender = newSender(w.url, s.http, s.payload)
+	w.feed = newFeed(t, filepath.Join(dir, "records.ndjson"), s)
+	w.sender = newSender(w.url, s)
 	w.log, err = os.Create(filepath.Join(dir, "hosts.log"))
 	check(t, err)
 	check(t, os.WriteFile(w.configFile(), []byte(w.hcl(address)), 0o600))
@@ -161,16 +167,18 @@ SQL
   }
   checkpoint {
     interval = %q
-    keep     = 1
+    keep     = %d
   }
   storage "file" {
     start_from_checkpoint = "latest"
     sync "offsite" {
       push_interval = %q
+      %s
     }
   }
 }
-`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.targetConfig(), pipe, w.cfg.maxBatch, apply, apply, w.cfg.checkpoint, w.cfg.push)
+`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.targetConfig(), pipe, w.cfg.maxBatch, apply, apply,
+		w.cfg.checkpoint, w.cfg.keep, w.cfg.push, w.retention())
 }
 
 func (w *world) targetConfig() string {
@@ -178,6 +186,13 @@ func (w *world) targetConfig() string {
 		return w.cfg.config
 	}
 	return fmt.Sprintf("path = %q\n    %s", w.target, w.cfg.config)
+}
+
+func (w *world) retention() string {
+	if w.cfg.retention == "" {
+		return ""
+	}
+	return "retention {\n        " + w.cfg.retention + "\n      }"
 }
 
 func faultyPath(t *testing.T) string {

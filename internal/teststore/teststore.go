@@ -22,6 +22,7 @@ type Server struct {
 	Region               string // S3
 	AccessKey, SecretKey string // S3
 	Account, AccountKey  string // Azure; the key is in base64, as Azure gives it
+	Dir                  string // S3: the bucket as a folder, each object a file at its key; for whoever looks behind the back of the protocol
 }
 
 const bucket = "cairn-test"
@@ -30,13 +31,14 @@ const bucket = "cairn-test"
 func S3(t testing.TB) Server {
 	t.Helper()
 	dir := install(t, goProgram("versitygw", "v1.8.0", "github.com/versity/versitygw/cmd/versitygw"))
+	objects := t.TempDir()
 	return start(t, program{
 		name: "versitygw",
-		command: func(t testing.TB, address string) (env, args []string) {
+		command: func(_ testing.TB, address string) (env, args []string) {
 			env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
-			return env, []string{filepath.Join(dir, "versitygw"), "--port", address, "--quiet", "posix", t.TempDir()}
+			return env, []string{filepath.Join(dir, "versitygw"), "--port", address, "--quiet", "posix", objects}
 		},
-		server: Server{Region: region, AccessKey: accessKey, SecretKey: secretKey},
+		server: Server{Region: region, AccessKey: accessKey, SecretKey: secretKey, Dir: filepath.Join(objects, bucket)},
 		create: createS3Bucket,
 	})
 }
