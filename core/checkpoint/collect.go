@@ -30,6 +30,45 @@ func (s *Store) Collect(keep int, spare ...uuid.UUID) ([]uuid.UUID, error) {
 	return gone, nil
 }
 
+// CollectFor makes newest, which was pulled, the newest of all: what sorts after it belongs to a line that was overruled on the target, and is
+// removed, as are all but the keep-1 checkpoints next before it. Pinned ones stay, as in Collect; ErrNone when newest is not there.
+func (s *Store) CollectFor(newest uuid.UUID, keep int) ([]uuid.UUID, error) {
+	gone, err := s.remove(func() ([]uuid.UUID, error) {
+		all, err := s.list(neverStopped)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(all, func(m Manifest) bool { return m.ID == newest })
+		if at < 0 {
+			return nil, fmt.Errorf("%s: %w", newest, ErrNone)
+		}
+		return append(s.victims(all[:at+1], max(1, keep), nil), s.victims(all[at+1:], 0, nil)...), nil
+	})
+	if err != nil {
+		return gone, fmt.Errorf("collect checkpoints: %w", err)
+	}
+	return gone, nil
+}
+
+// SetAside takes a damaged checkpoint out of the store. Its directory stays beside the checkpoints, for whoever wants to look at it, in the
+// place of an earlier one of the same id. One that is pinned is refused.
+func (s *Store) SetAside(id uuid.UUID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pins[id] > 0 {
+		return fmt.Errorf("set checkpoint %s aside: it is being read", id)
+	}
+	aside := s.dir("damaged-", id)
+	if err := os.RemoveAll(aside); err != nil {
+		return fmt.Errorf("set checkpoint %s aside: %w", id, err)
+	}
+	if err := s.disk.Rename(s.dir(published, id), aside); err != nil {
+		return fmt.Errorf("set checkpoint %s aside: %w", id, err)
+	}
+	delete(s.cache, id)
+	return syncDir(s.disk, s.root)
+}
+
 // Discard removes every checkpoint but those to spare and the pinned ones, also such whose metadata cannot be read: for a store that is scratch,
 // because what counts lies elsewhere. It returns the ids removed.
 func (s *Store) Discard(spare ...uuid.UUID) ([]uuid.UUID, error) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -17,6 +18,31 @@ type Pipeline struct {
 	Desired  Desired     `json:"desired"`  // the state an operator asked for last
 	Honoured []uuid.UUID `json:"honoured"` // values of start_from_checkpoint that were obeyed already
 	History  History     `json:"history"`
+
+	// What follows is a standby's. A pipeline that never was one has nothing of it in its file, as before there were standbys.
+
+	Standby    bool        `json:"standby,omitempty"`    // it follows a target until it is activated, also while it is stopped
+	Followed   *Followed   `json:"followed,omitempty"`   // the newest commit that is here whole; nil = none
+	Activation *Activation `json:"activation,omitempty"` // asked for, and neither done nor refused
+}
+
+// Followed is a commit that a standby has pulled whole.
+type Followed struct {
+	Target     string    `json:"target"`
+	Prefix     string    `json:"prefix"`
+	Number     uint64    `json:"number"`
+	Checkpoint uuid.UUID `json:"checkpoint"`
+	Step       uint64    `json:"step"`
+	Created    time.Time `json:"created"`        // of the checkpoint, by the clock of the host that took it
+	Seed       bool      `json:"seed,omitempty"` // it is of the seed: nothing of our own was there
+}
+
+// Activation is an operator's word that a standby shall become the primary. It stands in the file from before anything is done about it
+// until the state of the new primary stands, so that a restart goes on with it.
+type Activation struct {
+	AcceptLocal bool      `json:"accept_local,omitempty"` // the local copy will do when the newest commit cannot be had
+	Target      string    `json:"target,omitempty"`       // only this one has to answer; "" = all of them
+	Asked       time.Time `json:"asked"`
 }
 
 // Desired is the state that a pipeline shall be in after the next start of the host.

@@ -301,3 +301,49 @@ func TestDiscardLeavesWhatIsSparedOrPinnedAndTakesWhatCannotBeRead(t *testing.T)
 		t.Errorf("id %s after %s", next.ID, plain.ID)
 	}
 }
+
+func TestWhatAStandbyPulledLastIsTheNewestWhateverItsStep(t *testing.T) {
+	s := open(t, t.TempDir()).Checkpoints()
+	publish(t, s, 1, nil)
+	before := publish(t, s, 5, nil)
+	newest := publish(t, s, 6, nil)
+	overruled := publish(t, s, 9, nil)
+	pinned := publish(t, s, 8, nil)
+	pin, err := s.Pin(pinned.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := s.CollectFor(newest.ID, 2)
+	if err != nil || len(gone) != 2 || !slices.Contains(gone, overruled.ID) {
+		t.Errorf("removed %v, %v", gone, err)
+	}
+	pin.Release()
+	if gone, err = s.CollectFor(newest.ID, 2); err != nil || !slices.Equal(gone, []uuid.UUID{pinned.ID}) {
+		t.Errorf("removed %v, %v", gone, err)
+	}
+	if all := list(t, s); len(all) != 2 || all[0].ID != before.ID || all[1].ID != newest.ID {
+		t.Errorf("left %v", all)
+	}
+	if gone, err := s.CollectFor(overruled.ID, 2); !errors.Is(err, ErrNone) || len(gone) > 0 || len(list(t, s)) != 2 {
+		t.Errorf("removed %v, %v", gone, err)
+	}
+	if next := publish(t, s, 10, nil); compareIDs(next.ID, pinned.ID) <= 0 {
+		t.Error("an id is minted below one that was removed")
+	}
+}
+
+func TestADamagedCheckpointThatIsSetAsideIsNoCheckpointAnyMore(t *testing.T) {
+	s := open(t, t.TempDir()).Checkpoints()
+	m := publish(t, s, 1, map[string]string{"a": "1"})
+	pin, err := s.Pin(m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetAside(m.ID); err == nil {
+		t.Error("set aside while it is read")
+	}
+	pin.Release()
+	if err := s.SetAside(m.ID); err != nil || len(list(t, s)) != 0 || len(entries(t, s.root)) != 1 {
+		t.Errorf("%v, left %v", err, entries(t, s.root))
+	}
+}

@@ -88,6 +88,7 @@ type Initial string
 const (
 	InitiallyRunning Initial = "running"
 	InitiallyPaused  Initial = "paused"
+	InitiallyStandby Initial = "standby"
 )
 
 // SQL configures the built-in circuit.
@@ -131,8 +132,16 @@ type Sync struct {
 	Target         string
 	Prefix         string        // of every key of this pipeline on the target
 	PushInterval   time.Duration // 0 = only on request
+	PullInterval   time.Duration // of a standby; 0 = it does not follow this target
 	PushOnShutdown bool
 	Fencing        string // required, advisory
+}
+
+// Seed is another repository to begin with. It is never written.
+type Seed struct {
+	Target string
+	Prefix string
+	From   string // "" = as Start.From, "latest", or a checkpoint's uuid
 }
 
 // Start says which state a file-style backend starts from when there is no local one.

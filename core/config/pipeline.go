@@ -29,6 +29,7 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 				s.fault(checkpoint.at, "a checkpoint block under memory storage", `Nothing survives in memory, so there is nothing to checkpoint: remove the block, or use storage "file".`)
 			}
 		}
+		s.follows(p)
 		all = append(all, p)
 	}
 	return all
@@ -84,7 +85,7 @@ func (s section) input() Input {
 func (s section) backend(b *hcl.Block, p Pipeline, cfg *Config, claims *claims) Backend {
 	switch kind := BackendType(b.Labels[0]); kind {
 	case FileBackend:
-		s.refuseStray(b, "%s belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "push_on_shutdown", "prefix", "fencing")
+		s.refuseStray(b, "%s belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "pull_interval", "push_on_shutdown", "prefix", "fencing")
 		s.refuseStray(b, `%s belongs to storage "object"`, `Name the target in a sync "TARGET" { … } block, or use storage "object".`, "target")
 		return s.load(b).fileBackend(p, cfg, claims)
 	case MemoryBackend:
@@ -118,9 +119,7 @@ func (s section) fileBackend(p Pipeline, cfg *Config, claims *claims) Backend {
 			backend.repos = append(backend.repos, block)
 		}
 	}
-	if backend.Start.From != "" && len(s.all("sync")) == 0 {
-		s.warn(s.where("start_from_checkpoint"), "start_from_checkpoint has no target to look at", "Without a sync block only local checkpoints are found. Add one, or leave the attribute out.")
-	}
+	s.beginnings(p, cfg, &backend)
 	return backend
 }
 

@@ -119,7 +119,7 @@ func targetSpec() block {
 
 func pipelineSpec() block {
 	return block{Type: "pipeline", Label: "name", Doc: "One circuit with its checkpoints and its storage.", Attributes: []attribute{
-		{Name: "initial", Kind: text, Default: "running", Enum: []string{"running", "paused"}, Doc: "State in which a pipeline starts that has never run here; later starts take up the state it was left in."},
+		{Name: "initial", Kind: text, Default: "running", Enum: []string{"running", "paused", "standby"}, Doc: "State in which a pipeline starts that has never run here; later starts take up the state it was left in. `standby`: it runs no circuit, follows the target that has a pull_interval, and waits to be activated; see [standby.md](standby.md)."},
 	}, Blocks: []block{circuitSpec(), checkpointSpec(), storageSpec()}}
 }
 
@@ -164,14 +164,22 @@ func storageSpec() block {
 		{Name: "fencing", Kind: text, Default: "required", Enum: []string{"required", "advisory"}, Doc: "Only under `storage \"object\"`: as in a sync block."},
 		{Name: "start_from_checkpoint", Kind: text, Doc: "Only under `storage \"file\"`: what to start from when no local state exists: `latest` takes the newest commit of all its targets, a uuid takes that checkpoint and is honoured once. Left out: local state only."},
 		{Name: "fail_if_no_checkpoint", Kind: boolean, Default: "false", Doc: "Refuse to start empty."},
-	}, Blocks: []block{syncSpec()}}
+	}, Blocks: []block{syncSpec(), seedSpec()}}
 }
 
 func syncSpec() block {
 	return block{Type: "sync", Label: "target", Doc: "Push the newest checkpoint to a target. Only under `storage \"file\"`. One block a target.", Attributes: []attribute{
 		{Name: "push_interval", Kind: duration, Least: 100 * time.Millisecond, Doc: "Time from the end of one periodic push to the next, if there is a new checkpoint. Left out: pushes on request only."},
+		{Name: "pull_interval", Kind: duration, Least: 100 * time.Millisecond, Doc: "While the pipeline is a standby: time from the end of one pull of the newest commit to the next look for a newer one. At most one sync block of a pipeline has it. A primary pays no regard to it, so both hosts can have the same file. Left out: not followed."},
 		{Name: "push_on_shutdown", Kind: boolean, Default: "false", Doc: "Push the last checkpoint when the pipeline stops, within shutdown_timeout."},
 		{Name: "fencing", Kind: text, Default: "required", Enum: []string{"required", "advisory"}, Doc: "What keeps two writers apart: `required` is the store's create-if-absent, which is tried out before the first push, and a store without it is refused; `advisory` pushes to such a store all the same, safe only while one host alone writes there, and every status says so."},
 		{Name: "prefix", Kind: text, Doc: "Start of every key on the target: segments of [a-z0-9._-] joined by `/`, at most 200 bytes, none inside another on one target. Left out: the pipeline's name."},
+	}}
+}
+
+func seedSpec() block {
+	return block{Type: "seed", Label: "target", Once: true, Doc: "Another repository to begin with, on any target: read only, never written, and looked at only where there is no local state and every target of the pipeline is proven to hold no checkpoint. It takes start_from_checkpoint, or a standby. What starts from it goes on under an identity of its own.", Attributes: []attribute{
+		{Name: "prefix", Kind: text, Doc: "The repository's prefix on that target. Left out: the pipeline's name."},
+		{Name: "from", Kind: text, Doc: "What to take there: `latest`, or the uuid of a checkpoint. Left out: what start_from_checkpoint says; for a standby without it, `latest`."},
 	}}
 }

@@ -10,16 +10,21 @@ import (
 )
 
 func (s section) start() Start {
-	start := Start{From: s.text("start_from_checkpoint"), FailIfNoCheckpoint: s.boolean("fail_if_no_checkpoint")}
-	if start.From == "" || start.From == "latest" {
-		return start
+	return Start{From: s.whichCheckpoint("start_from_checkpoint"), FailIfNoCheckpoint: s.boolean("fail_if_no_checkpoint")}
+}
+
+// whichCheckpoint is "", "latest" or a uuid.
+func (s section) whichCheckpoint(name string) string {
+	from := s.text(name)
+	if from == "" || from == "latest" {
+		return from
 	}
-	id, err := uuid.Parse(start.From)
-	if err != nil || id.String() != start.From {
-		s.fault(s.where("start_from_checkpoint"), fmt.Sprintf("start_from_checkpoint cannot be %q", start.From), `Write "latest", the uuid of a checkpoint (lower case, with dashes), or leave it out.`)
-		start.From = ""
+	id, err := uuid.Parse(from)
+	if err != nil || id.String() != from {
+		s.fault(s.where(name), fmt.Sprintf("%s cannot be %q", name, from), `Write "latest", the uuid of a checkpoint (lower case, with dashes), or leave it out.`)
+		return ""
 	}
-	return start
+	return from
 }
 
 func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
@@ -27,7 +32,7 @@ func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
 	if !ok {
 		return block, false
 	}
-	block.PushInterval, block.PushOnShutdown = s.duration("push_interval"), s.boolean("push_on_shutdown")
+	block.PushInterval, block.PullInterval, block.PushOnShutdown = s.duration("push_interval"), s.duration("pull_interval"), s.boolean("push_on_shutdown")
 	if every := p.Checkpoint.Interval; block.PushInterval > 0 && every > block.PushInterval {
 		s.warn(s.where("push_interval"), fmt.Sprintf("push_interval is shorter than the checkpoint interval of %s", every), "There is nothing new to push more often than checkpoints are taken.")
 	}
@@ -36,18 +41,24 @@ func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
 
 // repository is what sync blocks and object storage have in common: the place below a prefix of a target, which is named at the given place.
 func (s section) repository(target string, at hcl.Range, p Pipeline, cfg *Config) (Sync, bool) {
-	block := Sync{Target: target, Prefix: s.text("prefix"), Fencing: s.text("fencing")}
+	prefix, ok := s.place(target, at, p, cfg)
+	return Sync{Target: target, Prefix: prefix, Fencing: s.text("fencing")}, ok
+}
+
+// place is a prefix on a target that exists.
+func (s section) place(target string, at hcl.Range, p Pipeline, cfg *Config) (prefix string, ok bool) {
+	prefix = s.text("prefix")
 	if !s.has("prefix") {
-		block.Prefix = p.Name
-	} else if !validPrefix(block.Prefix) {
-		s.fault(s.where("prefix"), fmt.Sprintf("prefix cannot be %q", block.Prefix), fmt.Sprintf("Use segments of lower-case letters, digits, . _ and - joined by /, at most %d bytes, without . and .. segments.", maxPrefix))
-		return block, false
+		prefix = p.Name
+	} else if !validPrefix(prefix) {
+		s.fault(s.where("prefix"), fmt.Sprintf("prefix cannot be %q", prefix), fmt.Sprintf("Use segments of lower-case letters, digits, . _ and - joined by /, at most %d bytes, without . and .. segments.", maxPrefix))
+		return prefix, false
 	}
 	if !slices.ContainsFunc(cfg.Targets, func(t Target) bool { return t.Name == target }) {
 		s.fault(at, fmt.Sprintf("no target is named %q", target), fmt.Sprintf("Add a target %q { … } block, or name one that exists%s.", target, listTargets(cfg.Targets)))
-		return block, false
+		return prefix, false
 	}
-	return block, true
+	return prefix, true
 }
 
 func listTargets(targets []Target) string {
@@ -68,11 +79,15 @@ func listTargets(targets []Target) string {
 func (s section) refuseSync(b *hcl.Block) {
 	remedy := fmt.Sprintf(`Only file storage is pushed: use storage "file", or remove this from storage %q.`, b.Labels[0])
 	content, rest, _ := b.Body.PartialContent(&hcl.BodySchema{ // what it cannot take apart is reported by the second look
-		Attributes: []hcl.AttributeSchema{{Name: "push_interval"}, {Name: "push_on_shutdown"}, {Name: "fencing"}, {Name: "start_from_checkpoint"}, {Name: "fail_if_no_checkpoint"}},
-		Blocks:     []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}},
+		Attributes: []hcl.AttributeSchema{{Name: "push_interval"}, {Name: "pull_interval"}, {Name: "push_on_shutdown"}, {Name: "fencing"}, {Name: "start_from_checkpoint"}, {Name: "fail_if_no_checkpoint"}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}, {Type: "seed", LabelNames: []string{"target"}}},
 	})
 	for _, inner := range content.Blocks {
-		s.fault(inner.DefRange, fmt.Sprintf("storage %q cannot sync", b.Labels[0]), remedy)
+		what := "sync"
+		if inner.Type == "seed" {
+			what = "begin with a seed"
+		}
+		s.fault(inner.DefRange, fmt.Sprintf("storage %q cannot %s", b.Labels[0], what), remedy)
 	}
 	for _, a := range content.Attributes {
 		s.fault(a.Range, fmt.Sprintf("%s does not apply to storage %q", a.Name, b.Labels[0]), remedy)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cairnsync/cairn/core/repository"
 )
@@ -31,15 +32,7 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 		number = s.base.Number
 	}
 	rec := t.finish(stateAfter(ctx, err), number, err)
-	if s.rights != nil {
-		w.state.Rights = s.rights
-	}
-	switch {
-	case isGone(err):
-		w.state.lose()
-	case s.looked && s.confirmed:
-		w.state.committed(s.base, rec.Finished)
-	}
+	w.learn(err, rec.Finished)
 	if err == nil {
 		w.state.succeeded(rec)
 	} else {
@@ -50,15 +43,34 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 	w.show(func() {
 		w.running = nil
 		w.epoch, w.head = s.epoch, s.last
-		if c, reason, behind, takenBy := conditionAfter(err); err == nil || c != Ready {
-			w.condition, w.reason, w.behind, w.takenBy = c, reason, behind, takenBy
-		} // a call that failed says nothing new about a target that was held or refused before
+		w.judge(err)
 		if err == nil {
 			w.trouble = "" // the repository was seen, so nothing that was lost is missing any more
 		}
 		w.note(saved)
 	})
 	w.log(rec, err)
+}
+
+// learn takes what the session has seen of the repository into the state.
+func (w *Worker) learn(err error, at time.Time) {
+	s := w.session
+	if s.rights != nil {
+		w.state.Rights = s.rights
+	}
+	switch {
+	case isGone(err):
+		w.state.lose()
+	case s.looked && s.confirmed:
+		w.state.committed(s.base, at)
+	}
+}
+
+// judge is for a change of show: it sets the condition, of which a call that failed says nothing new where the target was held or refused.
+func (w *Worker) judge(err error) {
+	if c, reason, behind, takenBy := conditionAfter(err); err == nil || c != Ready {
+		w.condition, w.reason, w.behind, w.takenBy = c, reason, behind, takenBy
+	}
 }
 
 // conditionAfter is what an ended job says about the target.

@@ -18,9 +18,13 @@ import (
 func (b *bench) inherit() {
 	b.t.Helper()
 	c := b.newest()
+	b.continueFrom(c.Checkpoint)
+}
+
+// continueFrom gives this machine the state of a checkpoint, under a lineage of its own.
+func (b *bench) continueFrom(c repository.Checkpoint) {
 	b.history = nil
-	point := repository.Point{History: c.Checkpoint.History, Step: c.Checkpoint.Step}
-	for _, r := range point.Fork(uuid.Must(uuid.NewV7())) {
+	for _, r := range (repository.Point{History: c.History, Step: c.Step}).Fork(uuid.Must(uuid.NewV7())) {
 		b.history = append(b.history, checkpoint.Reign(r))
 	}
 }

@@ -217,12 +217,9 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 	s.cache = map[uint64]known{}
 	defer func() { s.cache = nil }()
 	if s.phase == unclaimed {
-		newest, err := s.look(ctx)
+		newest, err := s.survey(ctx)
 		if err != nil {
-			return s.lookRefused(ctx, err)
-		}
-		if newest == nil && s.was != nil { // the newest checkpoint commit is never retired
-			return &LostError{Target: s.target, Prefix: s.prefix, Was: *s.was}
+			return err
 		}
 		if err := s.admits(newest, m); err != nil {
 			return err
@@ -239,6 +236,40 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 		return err
 	}
 	return s.admits(s.base, m) // a commit may have come between the look and the seal
+}
+
+// survey looks before anything is claimed.
+func (s *session) survey(ctx context.Context) (newest *known, err error) {
+	if newest, err = s.look(ctx); err != nil {
+		return nil, s.lookRefused(ctx, err)
+	}
+	if newest == nil && s.was != nil { // the newest checkpoint commit is never retired
+		return nil, &LostError{Target: s.target, Prefix: s.prefix, Was: *s.was}
+	}
+	return newest, nil
+}
+
+// seize brings the session to ready whatever the newest commit is: whoever seizes goes on from what is found, not from a state of its own.
+func (s *session) seize(ctx context.Context) error {
+	switch {
+	case s.fence != nil:
+		return s.fence
+	case s.phase == ready:
+		return s.stillHighest(ctx)
+	}
+	s.cache = map[uint64]known{}
+	defer func() { s.cache = nil }()
+	if s.phase == unclaimed {
+		newest, err := s.survey(ctx)
+		if err != nil {
+			return err
+		}
+		s.base, s.confirmed, s.looked = newest, true, true
+		if err := s.qualify(ctx); err != nil {
+			return err
+		}
+	}
+	return s.reign(ctx)
 }
 
 // reign takes the steps from the claim to ready that are still to be taken.

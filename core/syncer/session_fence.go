@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/cairnsync/cairn/core/repository"
-	"github.com/cairnsync/cairn/sdk"
 )
 
 // hold looks whether the epoch is still ours after the seal was created, and whether FORMAT.json stands beside it: a store that was wiped
@@ -55,33 +54,14 @@ func (s *session) stillHighest(ctx context.Context) error {
 	return s.recognise(ctx, found[0])
 }
 
-// listedEpoch is an epoch object as a listing shows it.
-type listedEpoch struct {
-	number uint64
-	object sdk.Object
-}
-
 // epochsFrom lists the epochs from e on.
-func (s *session) epochsFrom(ctx context.Context, e uint64) (found []listedEpoch, err error) {
-	folder := repository.EpochPrefix(s.prefix)
-	err = s.calls.do(ctx, "list "+folder, repository.MaxSmall, func(ctx context.Context) error {
-		found = found[:0]
-		for obj, err := range listed(ctx, s.store, sdk.ListRequest{Prefix: folder, StartAfter: repository.EpochKey(s.prefix, e-1)}, maxListed) {
-			if err != nil {
-				return err
-			}
-			if n, err := repository.ParseEpochKey(s.prefix, obj.Key); err == nil {
-				found = append(found, listedEpoch{n, obj})
-			}
-		}
-		return nil
-	})
-	return found, err
+func (s *session) epochsFrom(ctx context.Context, e uint64) ([]listedObject, error) {
+	return s.objectsFrom(ctx, repository.EpochPrefix(s.prefix), repository.EpochKey(s.prefix, e-1), repository.ParseEpochKey)
 }
 
 // recognise makes sure that the epoch of our number is ours: a repository that was wiped and made anew counts from 1 again. It is read when
 // its listing differs from the one that was read before, so once a reign.
-func (s *session) recognise(ctx context.Context, e listedEpoch) error {
+func (s *session) recognise(ctx context.Context, e listedObject) error {
 	if s.ours.Size == e.object.Size && s.ours.Modified.Equal(e.object.Modified) && s.ours.Key != "" {
 		return nil
 	}

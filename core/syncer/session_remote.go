@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
 )
 
@@ -70,6 +71,34 @@ func (r remote) numbers(ctx context.Context, folder string, parse func(prefix, k
 			}
 			if n, err := parse(r.prefix, obj.Key); err == nil {
 				found = append(found, n)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// listedObject is a numbered object as a listing shows it.
+type listedObject struct {
+	number uint64
+	object sdk.Object
+}
+
+// same says whether two listings show the same object: one that was removed and made anew has another time.
+func (l listedObject) same(other listedObject) bool {
+	return l.number == other.number && l.object.Size == other.object.Size && l.object.Modified.Equal(other.object.Modified)
+}
+
+// objectsFrom lists the objects of a folder behind the key after: few, for what is wanted is the end of a line.
+func (r remote) objectsFrom(ctx context.Context, folder, after string, parse func(prefix, key string) (uint64, error)) (found []listedObject, err error) {
+	err = r.calls.do(ctx, "list "+folder, repository.MaxSmall, func(ctx context.Context) error {
+		found = found[:0]
+		for obj, err := range listed(ctx, r.store, sdk.ListRequest{Prefix: folder, StartAfter: after}, maxListed) {
+			if err != nil {
+				return err
+			}
+			if n, err := parse(r.prefix, obj.Key); err == nil {
+				found = append(found, listedObject{n, obj})
 			}
 		}
 		return nil

@@ -24,6 +24,9 @@ type StartFacts struct {
 	FailIfAbsent bool        // fail_if_no_checkpoint
 
 	Targets []TargetState // in the order of the configuration; only looked at when AskTargets says so
+
+	SeedName string       // "" = none is configured
+	Seed     *TargetState // only looked at when AskSeed says so
 }
 
 // LiveFacts is what the circuit says about its live directory.
@@ -53,6 +56,7 @@ type TargetState struct {
 	Commit   *StatePoint // nil without Err = proven absence
 	Number   uint64      // of that commit
 	Err      error       // it could not be read
+	Holds    bool        // it holds a checkpoint, though perhaps not the one that is asked for
 }
 
 // StartKind is where the state comes from.
@@ -63,16 +67,17 @@ const (
 	KeepLive     StartKind = "live"   // the live directory as it is
 	FromLocal    StartKind = "local"  // a local checkpoint
 	FromTarget   StartKind = "target" // a commit, to be pulled first
+	FromSeed     StartKind = "seed"   // a commit of another repository, to be pulled first
 	StartFreshly StartKind = "fresh"  // an empty state
 )
 
 // Choice is the state that starts.
 type Choice struct {
 	Kind       StartKind
-	Checkpoint uuid.UUID // FromLocal, FromTarget
+	Checkpoint uuid.UUID // FromLocal, FromTarget, FromSeed
 	Step       uint64    // known to be reached; 0 when fresh
-	Target     string    // FromTarget
-	Number     uint64    // FromTarget: of the commit
+	Target     string    // FromTarget, FromSeed
+	Number     uint64    // FromTarget, FromSeed: of the commit
 	Honours    uuid.UUID // to be noted in pipeline.json once the state stands; Nil = nothing
 	// NewLineage asks for a new lineage: the state goes on from a point that another run may have gone on from, in another way.
 	NewLineage bool
@@ -96,9 +101,17 @@ func (f StartFacts) AskTargets() bool {
 	return choice == nil && err == nil && (f.From.Latest || f.From.Checkpoint != uuid.Nil)
 }
 
+// AskSeed says that the choice depends on the seed, given what the targets have answered: every one is proven to hold nothing at all.
+func (f StartFacts) AskSeed() bool {
+	if f.SeedName == "" || !f.AskTargets() {
+		return false
+	}
+	return !slices.ContainsFunc(f.Targets, func(t TargetState) bool { return !t.Excluded && (t.Err != nil || t.Commit != nil || t.Holds) })
+}
+
 // ChooseStart chooses the state that a pipeline starts from: the live state if it is intact and not behind the newest local
 // checkpoint, or its step cannot be told; else the newest local checkpoint; else, with start_from_checkpoint, the newest commit among all
-// targets or the one asked for; else an empty state, unless that is forbidden. What is damaged or unknown is never taken for
+// targets or the one asked for, and where none of them holds anything that of the seed; else an empty state, unless that is forbidden. What is damaged or unknown is never taken for
 // absent: it is ErrNoStart.
 func ChooseStart(f StartFacts) (Choice, error) {
 	choice, err := f.local()
@@ -110,6 +123,12 @@ func ChooseStart(f StartFacts) (Choice, error) {
 	}
 	if f.AskTargets() {
 		if choice, err = f.remote(); err != nil {
+			return Choice{}, err
+		}
+		if choice != nil {
+			return *choice, nil
+		}
+		if choice, err = f.seed(); err != nil {
 			return Choice{}, err
 		}
 		if choice != nil {
@@ -214,6 +233,28 @@ func (f StartFacts) remote() (*Choice, error) {
 	}, nil
 }
 
+// seed applies the rule of the seed; nil when it does not, or the seed is proven not to hold what is wanted.
+func (f StartFacts) seed() (*Choice, error) {
+	if !f.AskSeed() || f.Seed == nil {
+		return nil, nil
+	}
+	if f.Seed.Err != nil {
+		return nil, fmt.Errorf("%w: seed %q cannot be read and may hold what is wanted; make it readable, or take the seed block away to start without it: %w",
+			ErrNoStart, f.SeedName, f.Seed.Err)
+	}
+	c := f.Seed.Commit
+	if c == nil {
+		return nil, nil
+	}
+	return &Choice{
+		Kind: FromSeed, Checkpoint: c.ID, Step: c.Step, Target: f.SeedName, Number: f.Seed.Number, Honours: f.wants(), NewLineage: true,
+		Why: []string{
+			f.liveIs() + ", no local checkpoint, and nothing on the targets: " + f.names(),
+			fmt.Sprintf("checkpoint %s (step %d) of the seed %q is restored", c.ID, c.Step, f.SeedName),
+		},
+	}, nil
+}
+
 // fresh starts with nothing, where nothing was lost and that is allowed.
 func (f StartFacts) fresh() (Choice, error) {
 	if f.Live.Exists { // damaged, and nothing to go back to
@@ -227,6 +268,13 @@ func (f StartFacts) fresh() (Choice, error) {
 		absent += fmt.Sprintf(", and checkpoint %s is on none of the targets: %s", id, f.names())
 	default:
 		absent += ", and none of the targets holds a checkpoint: " + f.names()
+	}
+	switch {
+	case f.SeedName == "" || !f.AskTargets():
+	case f.AskSeed():
+		absent += fmt.Sprintf(", nor does the seed %q hold what is wanted", f.SeedName)
+	default:
+		absent += fmt.Sprintf("; the seed %q was not asked, for there are checkpoints of our own", f.SeedName)
 	}
 	if f.FailIfAbsent {
 		return Choice{}, fmt.Errorf("%w: %s, and fail_if_no_checkpoint is set", ErrNoStart, absent)

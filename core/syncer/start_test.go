@@ -16,6 +16,11 @@ func holds(name string, n, step uint64) TargetState {
 	return TargetState{Name: name, Commit: at(n, step), Number: step / 10}
 }
 
+func seeded(name string, n, step uint64) *TargetState {
+	t := holds(name, n, step)
+	return &t
+}
+
 func denied(name string) TargetState {
 	return TargetState{Name: name, Err: &sdk.Error{Code: sdk.PermissionDenied, Op: "list", Key: name}}
 }
@@ -81,6 +86,41 @@ func TestWhichStateStarts(t *testing.T) {
 			name:  "an unreadable local checkpoint stops a start that needs the newest",
 			facts: StartFacts{Local: at(1, 100), LocalErr: damaged, From: latest, Targets: []TargetState{holds("a", 1, 100)}},
 			fails: "the newest local checkpoint cannot be known",
+		},
+		{
+			name:  "E19: the seed is restored where no target holds anything",
+			facts: StartFacts{From: latest, Targets: []TargetState{{Name: "a"}}, SeedName: "s", Seed: seeded("s", 3, 300)},
+			want:  Choice{Kind: FromSeed, Checkpoint: idOf(3), Step: 300, Target: "s", Number: 30, NewLineage: true}, asks: true, why: `of the seed "s" is restored`,
+		},
+		{
+			name:  "E20: a checkpoint asked for is honoured from the seed",
+			facts: StartFacts{From: byID(3), Targets: []TargetState{{Name: "a"}}, SeedName: "s", Seed: seeded("s", 3, 300)},
+			want:  Choice{Kind: FromSeed, Checkpoint: idOf(3), Step: 300, Target: "s", Number: 30, Honours: idOf(3), NewLineage: true}, asks: true,
+		},
+		{
+			name:  "E23: what the targets hold goes before the seed, whatever the steps",
+			facts: StartFacts{From: latest, Targets: []TargetState{holds("a", 1, 10)}, SeedName: "s", Seed: seeded("s", 3, 300)},
+			want:  Choice{Kind: FromTarget, Checkpoint: idOf(1), Step: 10, Target: "a", Number: 1, NewLineage: true}, asks: true,
+		},
+		{
+			name:  "the seed is not for a checkpoint that is missing among others of our own",
+			facts: StartFacts{From: byID(3), Targets: []TargetState{{Name: "a", Holds: true}}, SeedName: "s", Seed: seeded("s", 3, 300)},
+			want:  Choice{Kind: StartFreshly, NewLineage: true}, asks: true, why: `the seed "s" was not asked`,
+		},
+		{
+			name:  "E29: an empty seed beside empty targets is no checkpoint",
+			facts: StartFacts{From: latest, FailIfAbsent: true, Targets: []TargetState{{Name: "a"}}, SeedName: "s", Seed: &TargetState{Name: "s"}},
+			asks:  true, fails: `nor does the seed "s" hold what is wanted`,
+		},
+		{
+			name:  "a seed that cannot be read is not empty",
+			facts: StartFacts{From: latest, Targets: []TargetState{{Name: "a"}}, SeedName: "s", Seed: func() *TargetState { d := denied("s"); return &d }()},
+			asks:  true, fails: `seed "s" cannot be read`,
+		},
+		{
+			name:  "E26: what is only local goes before the seed",
+			facts: StartFacts{Local: at(2, 200), From: latest, SeedName: "s", Seed: seeded("s", 3, 300)},
+			want:  Choice{Kind: FromLocal, Checkpoint: idOf(2), Step: 200, NewLineage: true},
 		},
 		{
 			name:  "local state only: without start_from_checkpoint no target is asked",
