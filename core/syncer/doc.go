@@ -13,8 +13,8 @@
 // commits, seals the line behind the head and from there on appends commits, each by create-if-absent, each reported only after one
 // listing has shown that its own epoch still stands and is the highest: a repository that another writer took over fences the session,
 // one that has vanished (a wiped bucket, an unmounted disk) ends it. The rules are those of the exhaustive model of the protocol;
-// model_test.go drives the real code through lost replies, late requests, stalls, kills and a wiped store, and shows that each rule taken
-// away is noticed.
+// model_test.go drives the real code through lost replies, late requests, stalls, partitions, wrong clocks, full disks, kills and a wiped store,
+// and shows that each rule taken away is noticed; docs/simulation.md says how to read it.
 //
 // # Goroutines
 //

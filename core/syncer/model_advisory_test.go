@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -10,36 +9,14 @@ import (
 // reads anything that is not whole. Requests of a life that was killed are settled before the next one starts: with nothing to refuse them, one that
 // lands after the next seal would overwrite it, and docs/decisions/0006 says so.
 func TestUnderAdvisoryFencingOneWriterAloneLosesNothing(t *testing.T) {
-	stage := newStage(t)
-	stage.alone = true
-	for seed := range modelSeeds(t) / 5 {
-		if story, fault := stage.play(t, seed, mutants{}); fault != "" {
-			t.Fatalf("seed %d: %s\n%s", seed, fault, strings.Join(story, "\n"))
-		}
+	if replayed(t, play{alone: true}) {
+		return
 	}
-}
-
-// TestTheModelNoticesWhatAdvisoryFencingStandsOn takes away, one by one, what one writer needs where the store refuses nothing.
-func TestTheModelNoticesWhatAdvisoryFencingStandsOn(t *testing.T) {
-	for _, row := range []struct {
-		name  string
-		wrong mutants
-	}{
-		{"a number is aimed at with other bytes", mutants{otherBytes: true}},
-		{"a seal is made anew with another time", mutants{otherSeal: true}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			stage := newStage(t)
-			stage.alone = true
-			for seed := range uint64(20_000) {
-				if _, fault := stage.play(t, seed, row.wrong); fault != "" {
-					t.Logf("seed %d: %s", seed, fault)
-					return
-				}
-			}
-			t.Error("the model did not notice")
-		})
+	stage := newStage(t)
+	for seed := range modelSeeds(t) / 5 {
+		if told := stage.play(t, seed, play{alone: true}); told.fault != "" {
+			t.Fatal(stage.simplest(t, told))
+		}
 	}
 }
 
@@ -51,7 +28,7 @@ func (w *world) settle() {
 			w.land(i)
 			continue
 		}
-		w.tell("late request never lands: %s", w.late[i])
+		w.narrate("late request never lands: %s", w.late[i])
 		w.late = append(w.late[:i:i], w.late[i+1:]...)
 	}
 }

@@ -3,40 +3,63 @@ package syncer
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
-// checker looks into the store behind everybody's back and knows what was told.
+// checker looks into the store behind everybody's back and knows what was made and what was told. What happens in the store is checked as it
+// happens (model_landing_test.go), what is told when it is told.
 type checker struct {
-	mu      sync.Mutex
-	fault   string // the first violation
-	acked   map[string]string
-	decoded map[string]*modelCommit // by key
-	line    []*modelCommit          // visible, as of the last change of the store
-	zstd    *zstd.Decoder
-	codec   commitCodec
+	mu       sync.Mutex
+	fault    string // the first violation
+	acked    []mark // reported and not to be lost
+	states   map[uuid.UUID]*heldCheckpoint
+	decoded  map[string]*modelCommit // by key
+	exist    map[uint64]*modelCommit
+	ever     map[uint64]*modelCommit // the first that landed under a number
+	deleted  map[uint64]bool         // numbers whose commit was deleted once: what comes to life there again is a ghost
+	gc       repository.GC
+	head     uint64 // highest commit number that landed
+	epoch    uint64 // of that
+	pins     map[string]uint64
+	zstd     *chunkDecoder
+	codec    commitCodec
+	prefixes struct{ commit, gc, pack, pin string }
 }
+
+// mark is one step that was reported, as states name it.
+type mark struct{ name, actor string }
 
 type modelCommit struct {
 	*repository.Commit
 
 	stored []byte
-	marks  string // the restored state of a checkpoint
+	marks  string // of the restored state, with a blank around each
 	fault  error  // why it cannot be restored
 }
 
-func newChecker(dec *zstd.Decoder, codec commitCodec) *checker {
-	return &checker{acked: map[string]string{}, decoded: map[string]*modelCommit{}, zstd: dec, codec: codec}
+func newChecker(dec *chunkDecoder, codec commitCodec) *checker {
+	c := &checker{states: map[uuid.UUID]*heldCheckpoint{}, zstd: dec, codec: codec}
+	c.prefixes.commit, c.prefixes.gc = repository.CommitPrefix(modelPrefix), repository.GCPrefix(modelPrefix)
+	c.prefixes.pack, c.prefixes.pin = repository.PackPrefix(modelPrefix), repository.PinKey(modelPrefix, "")[:len(modelPrefix)+len("/pin/")]
+	c.forget()
+	return c
+}
+
+// forget is what a wiped store leaves.
+func (c *checker) forget() {
+	c.acked, c.gc, c.head, c.epoch = nil, repository.GC{}, 0, 0
+	c.decoded, c.exist, c.ever = map[string]*modelCommit{}, map[uint64]*modelCommit{}, map[uint64]*modelCommit{}
+	c.deleted, c.pins = map[uint64]bool{}, map[string]uint64{}
 }
 
 func (c *checker) violation(format string, args ...any) {
@@ -51,17 +74,26 @@ func (c *checker) violated(format string, args ...any) {
 	}
 }
 
+// made: the circuit of a host was in this state.
+func (c *checker) made(cp *heldCheckpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.states[cp.manifest.ID] = cp
+}
+
 // told: a push answered nil. From now on the state may not be lost.
 func (c *checker) told(w *world, actor string, cp *heldCheckpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.line = c.visible(w.mem)
+	w.changed = true
 	if w.wiped {
 		c.checkWhole(w.mem, actor, cp)
 		return
 	}
-	for _, mark := range strings.Fields(string(cp.files["marks"])) {
-		c.acked[mark] = actor
+	for name := range strings.FieldsSeq(string(cp.files["marks"])) {
+		if !slices.ContainsFunc(c.acked, func(m mark) bool { return m.name == name }) {
+			c.acked = append(c.acked, mark{name, actor})
+		}
 	}
 	c.checkAcked(actor + " reports success")
 }
@@ -72,7 +104,7 @@ func (c *checker) checkWhole(mem *sdktest.Mem, actor string, cp *heldCheckpoint)
 	if _, ok := mem.Content(repository.FormatKey(modelPrefix)); !ok {
 		c.violated("%s reports success in a store without FORMAT.json", actor)
 	}
-	for _, m := range c.line {
+	for _, m := range c.visible(mem) {
 		if m.Kind == repository.KindCheckpoint && (m.Checkpoint.ID == cp.manifest.ID) == (m.fault == nil) {
 			return
 		}
@@ -80,128 +112,13 @@ func (c *checker) checkWhole(mem *sdktest.Mem, actor string, cp *heldCheckpoint)
 	c.violated("%s reports success, and no whole commit holds its checkpoint", actor)
 }
 
-// wiped: nothing that was reported or read is there any more.
-func (c *checker) wiped() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.acked)
-	clear(c.decoded)
-}
-
-// fenced: a writer stopped. Somebody must have taken over.
-func (c *checker) fenced(w *world, actor string, err *FencedError) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := w.mem.Content(repository.EpochKey(modelPrefix, err.Epoch+1)); !ok && !w.wiped {
-		c.violated("%s believes it is fenced, but epoch %d does not exist", actor, err.Epoch+1)
-	}
-}
-
-// check holds the store to the invariants, after it has changed.
-func (c *checker) check(w *world) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.line = c.visible(w.mem)
-	c.checkStatus(w)
-	if w.wiped {
-		return
-	}
-	c.checkLine(w.mem)
-	c.checkAcked("the store")
-}
-
-// checkLine: one line of history, each listed commit restorable.
-func (c *checker) checkLine(mem *sdktest.Mem) {
-	var before *modelCommit
-	for _, m := range c.line {
-		if before != nil {
-			switch {
-			case m.Epoch < before.Epoch:
-				c.violated("epochs go down along the listed commits: %d after %d at commit %d", m.Epoch, before.Epoch, m.Number)
-			case m.Number == before.Number+1 && m.Parent != repository.Sum(before.stored):
-				c.violated("commit %d does not follow commit %d", m.Number, before.Number)
-			case m.Number != before.Number+1 && m.Epoch == before.Epoch && m.Kind == repository.KindSeal:
-				c.violated("commit numbers have a hole below %d", m.Number)
-			}
-		}
-		before = m
-		if m.Kind != repository.KindCheckpoint {
-			continue
-		}
-		if m.fault != nil {
-			c.violated("commit %d is listed and cannot be restored: %v", m.Number, m.fault)
-		}
-		for _, p := range m.Packs {
-			if _, ok := mem.Content(repository.PackKey(modelPrefix, p)); !ok {
-				c.violated("commit %d is listed, but pack %s is gone", m.Number, p)
-			}
-		}
-	}
-}
-
-// checkAcked: the newest commit contains everything that was ever reported.
-func (c *checker) checkAcked(who string) {
-	if len(c.acked) == 0 {
-		return
-	}
-	newest, marks := c.newestLocked()
-	if newest == nil {
-		c.violated("%s: success was reported and there is no commit", who)
-		return
-	}
-	has := " " + marks + " "
-	for mark, actor := range c.acked {
-		if !strings.Contains(has, " "+mark+" ") {
-			c.violated("%s: the newest commit %d lacks %s, which %s reported", who, newest.Number, mark, actor)
-			return
-		}
-	}
-}
-
-// checkStatus: no status names an id without a commit.
-func (c *checker) checkStatus(w *world) {
-	for _, h := range w.hosts {
-		if !h.alive() || h.life.worker == nil {
-			continue
-		}
-		s := h.life.worker.Status()
-		if s.Committed != nil && s.Committed.Number == 0 {
-			c.violated("%s: status names checkpoint %s without a commit", h.actor(), s.Committed.Checkpoint)
-		}
-		for _, rec := range s.Jobs {
-			if rec.State == JobSucceeded && rec.Commit == 0 {
-				c.violated("%s: job %d succeeded without a commit", h.actor(), rec.ID)
-			}
-		}
-	}
-}
-
-func (c *checker) newest() (*repository.Commit, string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, marks := c.newestLocked()
-	if m == nil {
-		return nil, ""
-	}
-	return m.Commit, marks
-}
-
-func (c *checker) newestLocked() (*modelCommit, string) {
-	for i := len(c.line) - 1; i >= 0; i-- {
-		if c.line[i].Kind == repository.KindCheckpoint {
-			return c.line[i], c.line[i].marks
-		}
-	}
-	return nil, ""
-}
-
-// visible gives the listed commits that gc does not hide, ascending.
+// visible reads the commits that gc does not hide from the store itself, ascending.
 func (c *checker) visible(mem *sdktest.Mem) (line []*modelCommit) {
 	gc, err := highestGC(context.Background(), mem)
 	if err != nil {
 		c.violated("gc: %v", err)
 	}
-	numbers, err := numbersOf(context.Background(), mem, repository.CommitPrefix(modelPrefix), repository.ParseCommitKey)
+	numbers, err := numbersOf(context.Background(), mem, c.prefixes.commit, repository.ParseCommitKey)
 	if err != nil {
 		c.violated("list commits: %v", err)
 	}
@@ -213,6 +130,94 @@ func (c *checker) visible(mem *sdktest.Mem) (line []*modelCommit) {
 	return line
 }
 
+// wiped: nothing that was reported or read is there any more.
+func (c *checker) wiped() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget()
+}
+
+// fenced: a writer stopped. Somebody must have taken over.
+func (c *checker) fenced(w *world, actor string, err *FencedError) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := w.mem.Content(repository.EpochKey(modelPrefix, err.Epoch+1)); !ok && !w.wiped {
+		c.violated("%s believes it is fenced, but epoch %d does not exist", actor, err.Epoch+1)
+	}
+}
+
+// checkAcked: the newest commit contains everything that was ever reported.
+func (c *checker) checkAcked(who string) {
+	if len(c.acked) == 0 {
+		return
+	}
+	newest := c.newest()
+	if newest == nil {
+		c.violated("%s: success was reported and there is no commit", who)
+		return
+	}
+	if lost := lacking(newest.marks, c.acked); lost != nil {
+		c.violated("%s: the newest commit %d lacks %s, which %s reported", who, newest.Number, lost.name, lost.actor)
+	}
+}
+
+// lacking gives one of the marks that a state has not.
+func lacking(state string, marks []mark) *mark {
+	for i := range marks {
+		if !strings.Contains(state, " "+marks[i].name+" ") {
+			return &marks[i]
+		}
+	}
+	return nil
+}
+
+// newest is the newest checkpoint commit that gc does not hide.
+func (c *checker) newest() *modelCommit {
+	for n := c.head; n > 0; n-- {
+		if m := c.exist[n]; m != nil && m.Kind == repository.KindCheckpoint && c.gc.Visible(n) {
+			return m
+		}
+	}
+	return nil
+}
+
+// statuses: none names what was never committed.
+func (c *checker) statuses(w *world) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range w.hosts {
+		if !h.alive() || h.life.worker == nil {
+			continue
+		}
+		s := h.life.worker.Status()
+		if at := s.Committed; at != nil && !w.wiped {
+			if m := c.ever[at.Number]; m == nil || m.Kind != repository.KindCheckpoint || !w.lies && m.Checkpoint.ID != at.Checkpoint {
+				c.violated("%s: status names checkpoint %s (step %d) as commit %d, which is not its commit", h.actor(), at.Checkpoint, at.Step, at.Number)
+			}
+		}
+		for _, id := range []uuid.UUID{s.Success, s.Periodic} {
+			if id != uuid.Nil && !w.wiped && !c.committed(id) {
+				c.violated("%s: status names checkpoint %s, which was never committed", h.actor(), id)
+			}
+		}
+		for _, rec := range s.Jobs {
+			if rec.State == JobSucceeded && rec.Commit == 0 {
+				c.violated("%s: job %d succeeded without a commit", h.actor(), rec.ID)
+			}
+		}
+	}
+}
+
+func (c *checker) committed(id uuid.UUID) bool {
+	for _, m := range c.ever {
+		if m.Kind == repository.KindCheckpoint && m.Checkpoint.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// commit reads what lies under a number, and restores it.
 func (c *checker) commit(mem *sdktest.Mem, n uint64) *modelCommit {
 	key := repository.CommitKey(modelPrefix, n)
 	stored, _ := mem.Content(key)
@@ -225,37 +230,58 @@ func (c *checker) commit(mem *sdktest.Mem, n uint64) *modelCommit {
 		commit = &repository.Commit{Number: n}
 	}
 	m := &modelCommit{Commit: commit, stored: stored}
-	for _, f := range commit.Files {
-		content, err := c.restore(mem, commit, f)
-		if err != nil {
-			m.fault = errors.Join(m.fault, err)
+	if commit.Kind == repository.KindCheckpoint {
+		files, err := c.restore(mem, commit)
+		if err == nil {
+			err = c.isState(commit, files)
 		}
-		if f.Path == "marks" {
-			m.marks = string(content)
-		}
+		m.fault, m.marks = err, " "+string(files["marks"])+" "
 	}
 	c.decoded[key] = m
 	return m
 }
 
-// restore reads a file of one chunk.
-func (c *checker) restore(mem *sdktest.Mem, commit *repository.Commit, f repository.File) ([]byte, error) {
-	chunk := f.Chunks[0]
-	pack, ok := mem.Content(repository.PackKey(modelPrefix, commit.Packs[chunk.Pack]))
-	if !ok || chunk.Offset+chunk.Stored > int64(len(pack)) {
-		return nil, fmt.Errorf("file %q: no such range of pack %s", f.Path, commit.Packs[chunk.Pack])
-	}
-	content := pack[chunk.Offset : chunk.Offset+chunk.Stored]
-	if chunk.Encoding == repository.Zstd {
-		var err error
-		if content, err = c.zstd.DecodeAll(content, nil); err != nil {
-			return nil, err
+// restore reads the files of a commit, none of which is longer than a chunk, by the checker's own reading of the format.
+func (c *checker) restore(mem *sdktest.Mem, commit *repository.Commit) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, f := range commit.Files {
+		files[f.Path] = make([]byte, f.Size)
+		for _, chunk := range f.Chunks {
+			if chunk.Encoding == repository.Hole {
+				continue
+			}
+			pack, ok := mem.Content(repository.PackKey(modelPrefix, commit.Packs[chunk.Pack]))
+			if !ok || chunk.Offset+chunk.Stored > int64(len(pack)) {
+				return nil, fmt.Errorf("file %q: no such range of pack %s", f.Path, commit.Packs[chunk.Pack])
+			}
+			content := pack[chunk.Offset : chunk.Offset+chunk.Stored]
+			if chunk.Encoding == repository.Zstd {
+				var err error
+				if content, err = c.zstd.zstd.DecodeAll(content, nil); err != nil {
+					return nil, err
+				}
+			}
+			copy(files[f.Path], content)
 		}
 	}
-	if sha256.Sum256(content) != chunk.Digest {
-		return nil, fmt.Errorf("file %q: other bytes than were pushed", f.Path)
+	return files, nil
+}
+
+// isState: these are the files of the state that the circuit had when it made the checkpoint, each byte of them and no others.
+func (c *checker) isState(commit *repository.Commit, files map[string][]byte) error {
+	made := c.states[commit.Checkpoint.ID]
+	if made == nil {
+		return errors.New("no circuit ever made its checkpoint")
 	}
-	return content, nil
+	if len(files) != len(made.files) {
+		return fmt.Errorf("%d files, the circuit had %d", len(files), len(made.files))
+	}
+	for path, content := range made.files {
+		if got, ok := files[path]; !ok || !bytes.Equal(got, content) {
+			return fmt.Errorf("file %q: %q, the circuit had %q", path, got, content)
+		}
+	}
+	return nil
 }
 
 // plainCodec stores commits as uncompressed JSON.

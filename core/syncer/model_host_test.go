@@ -8,16 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/repository"
-	"github.com/cairnsync/cairn/sdk"
 )
 
 const (
@@ -25,23 +27,26 @@ const (
 	pushesPerLife = 4
 )
 
-// host is a machine: it may live several times, with its disk or an empty one.
+// host is a machine that runs a pipeline: it may live several times, with its disk or an empty one.
 type host struct {
-	name   string
-	index  int
-	lives  int
-	disk   *disk
-	life   *life
-	codecs []*chunkCodec
-	spool  *Spool
-	wrong  mutants
+	*machine
+	index   int
+	lives   int
+	standby bool // it follows the repository until it is activated
+	disk    *disk
+	life    *life
+	codecs  []*chunkCodec
+	spool   *Spool
+	wrong   mutants
 }
 
-// disk is what survives a kill: the circuit's state and the worker's memory of it. The state is a list of marks, one a step.
+// disk is what survives a kill: the circuit's state, its newest checkpoint and the worker's memory of it. The state is a list of marks, one a
+// step.
 type disk struct {
 	history checkpoint.History
 	step    uint64
 	marks   []string
+	newest  *heldCheckpoint
 	saved   []byte
 }
 
@@ -49,6 +54,7 @@ type disk struct {
 type life struct {
 	h      *host
 	w      *world
+	ctx    context.Context
 	rng    *rand.Rand
 	disk   *disk
 	worker *Worker
@@ -57,6 +63,9 @@ type life struct {
 	done   chan struct{}
 	local  map[uuid.UUID]*heldCheckpoint
 	told   []uuid.UUID // checkpoints whose push returned nil
+	upkeep upkeep
+
+	activated bool // it was a standby, and is to take over
 }
 
 func (h *host) actor() string { return fmt.Sprintf("%s%d", h.name, h.lives) }
@@ -71,6 +80,12 @@ func (l *life) ended() bool {
 	}
 }
 
+func (l *life) turn(what string, do func()) bool {
+	return l.w.turn(l.ctx, l.h.machine, l.h.actor(), what, do)
+}
+
+func (l *life) gate() gate { return gate{w: l.w, on: l.h.machine, actor: l.h.actor()} }
+
 // kill is kill -9: what is under way may land, nothing more is saved or told.
 func (h *host) kill() {
 	h.life.dead = true
@@ -81,45 +96,58 @@ func (h *host) kill() {
 func (h *host) start(w *world) {
 	h.lives++
 	switch {
-	case h.disk == nil || w.rng.IntN(2) == 0:
+	case h.disk == nil || w.rng.IntN(3) == 0:
 		h.disk = nil
-		w.tell("%s starts on an empty disk", h.actor())
-	case w.rng.IntN(3) == 0:
-		h.disk = &disk{history: h.disk.history, step: h.disk.step, marks: h.disk.marks, saved: []byte("{damaged")}
-		w.tell("%s starts on its old disk, its sync state damaged", h.actor())
+		w.narrate("%s starts on an empty disk", h.actor())
+	case w.rng.IntN(4) == 0:
+		copied := *h.disk
+		copied.saved = []byte("{damaged")
+		h.disk = &copied
+		w.narrate("%s starts on its old disk, its sync state damaged", h.actor())
 	default:
 		copied := *h.disk
 		h.disk = &copied
-		w.tell("%s starts on its old disk", h.actor())
+		w.narrate("%s starts on its old disk", h.actor())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &life{
-		h: h, w: w, rng: rand.New(rand.NewPCG(uint64(h.index), w.rng.Uint64())), disk: h.disk, cancel: cancel,
+		h: h, w: w, ctx: ctx, rng: rand.New(rand.NewPCG(uint64(h.index), w.rng.Uint64())), disk: h.disk, cancel: cancel,
 		done: make(chan struct{}), local: map[uuid.UUID]*heldCheckpoint{},
+	}
+	if l.disk != nil && l.disk.newest != nil {
+		l.local[l.disk.newest.manifest.ID] = l.disk.newest
 	}
 	h.life = l
 	go func() {
 		defer close(l.done)
 		defer cancel()
-		l.run(ctx, pushesPerLife)
+		l.run()
+		l.upkeep.running.Wait()
 	}()
 }
 
-// run is what a host does: it takes its state from the disk or the repository, then checkpoints and pushes.
-func (l *life) run(ctx context.Context, pushes int) {
-	if !l.w.turn(ctx, l.h.actor(), "begins", l.restore) || !l.openWorker() {
+// run is what a host does: it takes its state from the disk or the repository, then checkpoints and pushes, and keeps the repository tidy beside.
+func (l *life) run() {
+	if !l.turn("begins", nil) || !l.restore() || !l.openWorker() {
 		return
 	}
-	cp := (*heldCheckpoint)(nil)
-	for range pushes {
+	if l.activated && !l.takeOver() {
+		return
+	}
+	cp := l.disk.newest
+	for range pushesPerLife {
 		again := cp != nil && l.rng.IntN(3) == 0
-		if !l.w.turn(ctx, l.h.actor(), "takes a checkpoint", nil) {
+		if !l.turn("takes a checkpoint", nil) {
 			return
 		}
 		if !again {
 			cp = l.checkpoint()
 		}
-		err := l.worker.Push(ctx, Job{Checkpoint: cp.manifest.ID, Trigger: Periodic})
+		trigger := Periodic
+		if l.rng.IntN(4) == 0 {
+			trigger = Requested
+		}
+		err := l.worker.Push(l.ctx, Job{Checkpoint: cp.manifest.ID, Trigger: trigger})
 		if l.dead {
 			return
 		}
@@ -127,27 +155,58 @@ func (l *life) run(ctx context.Context, pushes int) {
 			return
 		}
 		if err == nil && l.rng.IntN(2) == 0 {
-			l.retain(ctx)
+			l.maintainBeside()
 		}
 	}
 }
 
-// restore chooses the state: the disk's own, else the newest commit of the repository, else a fresh start.
-func (l *life) restore() {
+// restore chooses the state as a start does: the disk's own, else the newest commit of the repository, else, when it is proven that there is
+// none, a fresh one. A standby follows until it is activated.
+func (l *life) restore() bool {
 	if l.disk != nil {
-		return
+		return true
 	}
-	lineage := modelID(3, uint64(l.h.index), uint64(l.h.lives))
-	l.disk = &disk{history: checkpoint.History{{Lineage: lineage}}}
-	if c, marks := l.w.checker.newest(); c != nil {
-		point := repository.Point{History: c.Checkpoint.History, Step: c.Checkpoint.Step}
-		l.disk = &disk{step: c.Checkpoint.Step, marks: strings.Fields(marks)}
-		for _, r := range point.Fork(lineage) {
-			l.disk.history = append(l.disk.history, checkpoint.Reign(r))
+	var copied *pulled
+	if l.h.standby {
+		var activated bool
+		if copied, activated = l.follow(); !activated {
+			return false
 		}
-		l.w.tell("%s restores commit %d", l.h.actor(), c.Number)
+	} else {
+		var before []mark
+		if !l.turn("asks for the newest commit", func() { before = l.w.checker.reported() }) {
+			return false
+		}
+		got, err := l.w.pull(l.ctx, l.gate(), Selector{})
+		l.w.checker.pulled(l.w, l.h.actor(), got, err, before)
+		switch {
+		case err == nil:
+			copied = got
+		case !errors.Is(err, ErrNoCommit):
+			l.w.tell("%s cannot start: %v", l.h.actor(), err)
+			return false
+		}
 	}
+	l.disk = l.diskOf(copied)
 	l.h.disk = l.disk
+	return true
+}
+
+// diskOf is the state that continues from what was pulled under a lineage of its own; nil = a fresh one.
+func (l *life) diskOf(from *pulled) *disk {
+	lineage := modelID(3, uint64(l.h.index), uint64(l.h.lives))
+	if from == nil {
+		l.w.tell("%s starts fresh", l.h.actor())
+		return &disk{history: checkpoint.History{{Lineage: lineage}}}
+	}
+	cp := from.commit.Checkpoint
+	point := repository.Point{History: cp.History, Step: cp.Step}
+	d := &disk{step: cp.Step, marks: strings.Fields(string(from.files["marks"]))}
+	for _, r := range point.Fork(lineage) {
+		d.history = append(d.history, checkpoint.Reign(r))
+	}
+	l.w.tell("%s continues from commit %d, step %d", l.h.actor(), from.commit.Number, cp.Step)
+	return d
 }
 
 func (l *life) openWorker() bool {
@@ -156,11 +215,15 @@ func (l *life) openWorker() bool {
 		budget = 10 * time.Second
 	}
 	w, err := open(Config{
-		Target: "t", Prefix: modelPrefix, Store: Direct(gate{w: l.w, actor: l.h.actor()}),
+		Target: "t", Prefix: modelPrefix, Store: Direct(l.gate()),
 		Pipeline: modelID(1, 0, 0), PipelineName: "p", Host: l.h.name, WrittenBy: "model",
 		Writer: repository.Writer{ID: modelID(2, uint64(l.h.index), 0), Incarnation: modelID(2, uint64(l.h.index), uint64(l.h.lives))},
-		Spool:  l.h.spool, Fencing: l.w.fencing, RetryBudget: budget, Now: time.Now, Jitter: func() float64 { return 0.5 },
+		Spool:  l.h.spool, Fencing: l.w.fencing, RetryBudget: budget, Now: l.h.now, Jitter: func() float64 { return 0.5 },
 	}, l, l)
+	if errors.Is(err, syscall.ENOSPC) {
+		l.w.tell("%s cannot start: %v", l.h.actor(), err)
+		return false
+	}
 	if err != nil {
 		l.w.checker.violation("%s: open: %v", l.h.actor(), err)
 		return false
@@ -175,22 +238,30 @@ func (l *life) openWorker() bool {
 	return true
 }
 
-// checkpoint makes one step and a checkpoint of it: all marks so far, and a file that never changes.
+// checkpoint makes one step and a checkpoint of it: all marks so far, files that change now and then and come back to what they were, one
+// that never changes, an empty one and one that is a hole.
 func (l *life) checkpoint() *heldCheckpoint {
 	l.disk.step++
-	l.disk.marks = append(l.disk.marks[:len(l.disk.marks):len(l.disk.marks)], fmt.Sprintf("%s.%d", l.h.actor(), l.disk.step))
-	files := map[string][]byte{"marks": []byte(strings.Join(l.disk.marks, " ")), "same": []byte("a file that never changes")}
-	m := checkpoint.Manifest{
-		ID: modelID(4, uint64(l.h.index)<<8|uint64(l.h.lives), l.disk.step), Step: l.disk.step, Created: time.Now(),
+	step := l.disk.step
+	l.disk.marks = append(l.disk.marks[:len(l.disk.marks):len(l.disk.marks)], fmt.Sprintf("%s.%d", l.h.actor(), step))
+	cp := &heldCheckpoint{files: map[string][]byte{
+		"empty": nil, "hole": make([]byte, 100), "marks": []byte(strings.Join(l.disk.marks, " ")), "same": []byte("a file that never changes"),
+		"shard/0": fmt.Appendf(nil, "the first shard, %d", step/2%2), "shard/1": fmt.Appendf(nil, "the second shard, %d", step/3%2),
+	}}
+	cp.manifest = checkpoint.Manifest{
+		ID: modelID(4, uint64(l.h.index)<<8|uint64(l.h.lives), step), Step: step, Created: l.h.now(),
 		Incarnation: l.worker.cfg.Writer.Incarnation, Kind: "model", History: l.disk.history,
 	}
-	for _, path := range []string{"marks", "same"} {
-		m.Files = append(m.Files, checkpoint.File{
-			Path: path, Size: int64(len(files[path])), Mode: 0o600, Chunks: [][32]byte{sha256.Sum256(files[path])},
-		})
+	for _, path := range slices.Sorted(maps.Keys(cp.files)) {
+		file := checkpoint.File{Path: path, Size: int64(len(cp.files[path])), Mode: 0o600}
+		if file.Size > 0 {
+			file.Chunks = [][32]byte{sha256.Sum256(cp.files[path])}
+		}
+		cp.manifest.Files = append(cp.manifest.Files, file)
 	}
-	cp := &heldCheckpoint{manifest: m, files: files}
-	l.local[m.ID] = cp
+	l.disk.newest = cp
+	l.local[cp.manifest.ID] = cp
+	l.w.checker.made(cp)
 	return cp
 }
 
@@ -231,49 +302,12 @@ func (l *life) report(cp *heldCheckpoint, err error) bool {
 	return true
 }
 
-// retain is retention as DESIGN section 7 has it, keeping the newest checkpoint only. A call that fails ends it.
-func (l *life) retain(ctx context.Context) {
-	t, e := gate{w: l.w, actor: l.h.actor()}, l.worker.Status().Epoch
-	gc, err := highestGC(ctx, t)
-	if err != nil || gc.Epoch > e || e == 0 {
-		return
+// createTemp makes the files of the host's spool.
+func (h *host) createTemp(dir, pattern string) (*os.File, error) {
+	if h.full.Load() > 0 {
+		return nil, &fs.PathError{Op: "open", Path: pattern, Err: syscall.ENOSPC}
 	}
-	numbers, err := numbersOf(ctx, t, repository.CommitPrefix(modelPrefix), repository.ParseCommitKey)
-	if err != nil {
-		return
-	}
-	top := uint64(0)
-	for i := len(numbers) - 1; i >= 0 && top == 0; i-- {
-		data, err := readObject(ctx, t, repository.CommitKey(modelPrefix, numbers[i]), repository.MaxCommit)
-		if err != nil {
-			return
-		}
-		if c, err := l.w.checker.codec.decode(numbers[i], data); err == nil && c.Kind == repository.KindCheckpoint && gc.Visible(numbers[i]) {
-			top = numbers[i]
-		}
-	}
-	if top <= 1 || top-1 <= gc.UpTo {
-		return
-	}
-	next := repository.GC{
-		Number: gc.Number + 1, Epoch: e, Writer: l.worker.cfg.Writer, UpTo: top - 1, Created: time.Now(), WrittenBy: "model",
-	}
-	body, err := repository.EncodeGC(next)
-	if err != nil {
-		l.w.checker.violation("encode gc: %v", err)
-		return
-	}
-	if _, err := t.Put(ctx, sdk.PutRequest{Key: repository.GCKey(modelPrefix, next.Number), Body: sdk.BytesBody(body), IfAbsent: true}); err != nil {
-		return
-	}
-	if _, err := readObject(ctx, t, repository.EpochKey(modelPrefix, e+1), repository.MaxSmall); !isNotFound(err) {
-		return
-	}
-	for _, n := range numbers {
-		if n < top && t.Delete(ctx, []string{repository.CommitKey(modelPrefix, n)}) != nil {
-			return
-		}
-	}
+	return os.CreateTemp(dir, pattern)
 }
 
 // A life is the source of its checkpoints and the memory of its worker.
@@ -294,6 +328,9 @@ func (l *life) load() ([]byte, error) {
 }
 
 func (l *life) save(data []byte) error {
+	if l.h.full.Load() > 0 {
+		return &fs.PathError{Op: "write", Path: "sync state", Err: syscall.ENOSPC}
+	}
 	if !l.dead {
 		l.disk.saved = bytes.Clone(data)
 	}

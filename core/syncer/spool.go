@@ -27,6 +27,8 @@ type Spool struct {
 	dir   string
 	lock  *os.File // flocked: a second host on the same directory would empty it under our feet
 	space *semaphore.Weighted
+
+	create func(dir, pattern string) (*os.File, error) // os.CreateTemp, but where a test has a full disk
 }
 
 // OpenSpool takes dir as the spool of this process: it is created with mode 0700 or, when it already is a spool, emptied. A directory
@@ -46,7 +48,7 @@ func OpenSpool(dir string) (*Spool, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &Spool{dir: dir, lock: lock, space: semaphore.NewWeighted(SpoolLimit)}, nil
+	return &Spool{dir: dir, lock: lock, space: semaphore.NewWeighted(SpoolLimit), create: os.CreateTemp}, nil
 }
 
 // Dir is the directory's path.
@@ -68,7 +70,7 @@ func (s *Spool) Create(ctx context.Context, reserve int64) (*SpoolFile, error) {
 	if err := s.space.Acquire(ctx, reserve); err != nil {
 		return nil, fmt.Errorf("wait for room in the spool: %w", err)
 	}
-	f, err := os.CreateTemp(s.dir, "part-*")
+	f, err := s.create(s.dir, "part-*")
 	if err != nil {
 		s.space.Release(reserve)
 		return nil, spoolError("create spool file", err)
