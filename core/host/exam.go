@@ -35,7 +35,7 @@ const PluginProtocol = pluginhost.Protocol
 type Exam struct {
 	About  sdk.Description
 	Name   string // of the target
-	SHA256 string // of the file
+	SHA256 string // of the file that is examined, as pluginhost.Hash writes it
 	Target sdk.Target
 	Spool  string // folder for bodies that do not travel inside a call
 
@@ -67,9 +67,6 @@ func (e *Exam) start(ctx context.Context, c Candidate, opts LoadOptions) (err er
 	if err != nil {
 		return fmt.Errorf("plugin %s: %w", c.File, err)
 	}
-	if e.SHA256, err = pluginhost.Hash(path); err != nil {
-		return err
-	}
 	if e.About, err = DescribePlugin(ctx, path, opts.Now); err != nil {
 		return err
 	}
@@ -85,7 +82,7 @@ func (e *Exam) start(ctx context.Context, c Candidate, opts LoadOptions) (err er
 	if err != nil {
 		return err
 	}
-	e.Target = store
+	e.Target, e.SHA256 = store, fmt.Sprintf("sha256:%x", store.SHA256())
 	return nil
 }
 

@@ -64,6 +64,9 @@ func Open(ctx context.Context, spec Spec, opts Options) (*Store, sdk.Description
 // PID is the number of the process, for a test that wants to kill it.
 func (s *Store) PID() int { return s.session.proc.number() }
 
+// SHA256 is of the very bytes that run.
+func (s *Store) SHA256() [32]byte { return s.session.image.sha256 }
+
 // Exited is closed when the process has ended.
 func (s *Store) Exited() <-chan struct{} { return s.session.proc.exited }
 

@@ -108,7 +108,9 @@ func checkPage(stack *middleware.Stack) error {
 func pageFault(asked *s3.ListObjectsV2Input, page *s3.ListObjectsV2Output) error {
 	token := aws.ToString(page.NextContinuationToken)
 	switch {
-	case aws.ToBool(page.IsTruncated) && token == "":
+	case page.IsTruncated == nil:
+		return badPage("the store does not say whether more follows")
+	case *page.IsTruncated && token == "":
 		return badPage("the store says that more follows, and not where")
 	case token != "" && token == aws.ToString(asked.ContinuationToken):
 		return badPage("the store answers the same page again")

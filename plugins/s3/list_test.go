@@ -75,6 +75,8 @@ func TestWhatIsNoListingIsNeverTakenForAnEmptyOne(t *testing.T) {
 		"half a listing":                 {half[:len(half)-len("<Size>3</Size></Contents></ListBucketResult>")], sdk.Unavailable, "cannot be read"},
 		"more, and not where":            {page("<IsTruncated>true</IsTruncated>", "k/1"), sdk.Corrupt, "not where"},
 		"more, at an empty token":        {page("<IsTruncated>true</IsTruncated><NextContinuationToken></NextContinuationToken>", "k/1"), sdk.Corrupt, "not where"},
+		"not whether more follows":       {page("", "k/1"), sdk.Corrupt, "whether more follows"},
+		"an empty one without that":      {page(""), sdk.Corrupt, "whether more follows"},
 		"the same page for ever":         {page(more), sdk.Corrupt, "same page again"},
 		"an object without a time":       {page(endOfList + "<Contents><Key>k/1</Key><Size>1</Size></Contents>"), sdk.Corrupt, "without its size or its time"},
 		"an object without a size":       {page(endOfList + "<Contents><Key>k/1</Key><LastModified>2026-12-01T00:00:00Z</LastModified></Contents>"), sdk.Corrupt, "without its size or its time"},
