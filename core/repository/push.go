@@ -44,9 +44,14 @@ type stored struct {
 
 // PlanPush says what of files is not in parent, which may be nil or a seal: then everything is new. It refuses files that no commit could name.
 func PlanPush(parent *Commit, files []Source) (*PushPlan, error) {
+	return PlanRepair(parent, files, func(PackID) bool { return false })
+}
+
+// PlanRepair is PlanPush for a parent of whose packs some are lost: what only those hold is new.
+func PlanRepair(parent *Commit, files []Source, lost func(PackID) bool) (*PushPlan, error) {
 	p := &PushPlan{
 		Files:  slices.SortedFunc(slices.Values(files), func(a, b Source) int { return strings.Compare(a.Path, b.Path) }),
-		stored: storedIn(parent),
+		stored: storedIn(parent, lost),
 		holes:  make(map[Digest]int64),
 	}
 	rows := make([]File, len(p.Files))
@@ -95,14 +100,14 @@ func (p *PushPlan) difference() {
 	}
 }
 
-func storedIn(parent *Commit) map[Digest]stored {
+func storedIn(parent *Commit, lost func(PackID) bool) map[Digest]stored {
 	if parent == nil {
 		return nil
 	}
 	at := make(map[Digest]stored)
 	for _, f := range parent.Files {
 		for _, c := range f.Chunks {
-			if _, dup := at[c.Digest]; dup || c.Encoding == Hole {
+			if _, dup := at[c.Digest]; dup || c.Encoding == Hole || lost(parent.Packs[c.Pack]) {
 				continue
 			}
 			at[c.Digest] = stored{pack: parent.Packs[c.Pack], offset: c.Offset, length: c.Stored, encoding: c.Encoding}

@@ -62,7 +62,7 @@ func TestACommitBuiltFromAPlanRestoresEveryChunkFromWhereItLies(t *testing.T) {
 			t.Fatal(err)
 		}
 		lies := map[Digest]stored{}
-		for d, at := range storedIn(parent) {
+		for d, at := range storedIn(parent, func(PackID) bool { return false }) {
 			lies[d] = at
 		}
 		for _, f := range c.Files {
@@ -226,5 +226,24 @@ func TestTheDigestsOfZerosAreThoseOfAllLengthsAndNeedFewZeros(t *testing.T) {
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > ChunkSize/4 {
 		t.Errorf("%d bytes were allocated", used)
+	}
+}
+
+func TestARepairTakesWhatOnlyLostPacksHoldForNew(t *testing.T) {
+	one := push(t, nil, 1, []Source{source("x", "abcd")})
+	two := push(t, one, 2, []Source{source("x", "abed"), source("y", "c")})
+	files := []Source{source("x", "abed"), source("y", "c")}
+	plan, err := PlanRepair(two, files, func(id PackID) bool { return id == one.Packs[0] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.New) != 3 || plan.Reused != 2 { // a, b and d were only there; e and the short c are the second commit's
+		t.Errorf("%d chunks are new and %d reused", len(plan.New), plan.Reused)
+	}
+	repaired := commitOf(t, plan, 3)
+	for _, id := range repaired.Packs {
+		if id == one.Packs[0] {
+			t.Error("the repaired commit names the lost pack")
+		}
 	}
 }

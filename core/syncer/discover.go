@@ -171,7 +171,8 @@ func (r *Reader) anyBelow(ctx context.Context, prefix string) (key string, err e
 	return key, err
 }
 
-// walk reads the commits from the top down to the newest checkpoint, past seals, and one further: what lies below it must belong below it.
+// walk reads the commits from the top down to the newest checkpoint, past seals, and one further: what lies below it must belong below it. A
+// damaged one below does not keep the newest from being read, which needs nothing of it.
 func (r *Reader) walk(ctx context.Context, numbers []uint64) ([]known, error) {
 	var top []known
 	found := false
@@ -180,6 +181,9 @@ func (r *Reader) walk(ctx context.Context, numbers []uint64) ([]known, error) {
 		switch {
 		case isNotFound(err) && found:
 			return top, nil // retention deletes below the newest; it takes nothing from it
+		case errors.Is(err, repository.ErrCorrupt) && found:
+			r.log.Warn("an older commit is damaged", "commit", n, "error", err)
+			return top, nil
 		case isNotFound(err):
 			return nil, fmt.Errorf("commit %d is gone: %w", n, errMoved)
 		case err != nil:

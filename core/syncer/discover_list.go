@@ -55,7 +55,7 @@ func infoOf(c *repository.Commit) CommitInfo {
 }
 
 // ListCommits reads every checkpoint commit that can be restored, newest last. It reads the commits themselves, so it takes a request for
-// each; it checks that each stands rightly above the one before.
+// each; it checks that each stands rightly above the one before. Where some are damaged it gives the others beside an error that names them.
 func (r *Reader) ListCommits(ctx context.Context) ([]CommitInfo, error) {
 	var list []CommitInfo
 	err := r.settled(ctx, func() (err error) {
@@ -70,7 +70,7 @@ func (r *Reader) list(ctx context.Context) ([]CommitInfo, error) {
 	if err != nil || format == nil {
 		return nil, err
 	}
-	rows, err := r.rows(ctx, numbers)
+	rows, err := r.rows(ctx, numbers, func(*repository.Commit) {})
 	if err != nil {
 		return nil, err
 	}
@@ -79,46 +79,66 @@ func (r *Reader) list(ctx context.Context) ([]CommitInfo, error) {
 		return nil, err
 	}
 	var infos []CommitInfo
+	var damaged []error
 	var below *known
 	for i := range rows {
 		c := &rows[i]
 		switch {
 		case !gc.Visible(numbers[i]):
 			continue // of no account, see newestOf
+		case c.damage != nil:
+			damaged, below = append(damaged, c.damage), nil
+			continue
 		case c.Commit == nil: // it was gone when it was read
 			return nil, fmt.Errorf("commit %d is gone: %w", numbers[i], errMoved)
 		}
 		if below != nil {
-			if err := r.follows(*below, c); err != nil {
+			if err := r.follows(*below, &c.known); err != nil {
 				return nil, err
 			}
 		}
-		if below = c; c.Kind == repository.KindCheckpoint {
+		if below = &c.known; c.Kind == repository.KindCheckpoint {
 			infos = append(infos, infoOf(c.Commit))
 		}
 	}
-	if len(infos) == 0 {
+	if len(infos) == 0 && len(damaged) == 0 {
 		return nil, r.neverCommitted(ctx, numbers, gc)
 	}
-	return infos, nil
+	return infos, errors.Join(damaged...)
 }
 
-// rows reads the commits without keeping their file tables; one that is gone leaves its row empty.
-func (r *Reader) rows(ctx context.Context, numbers []uint64) ([]known, error) {
-	rows := make([]known, len(numbers))
+// commitRow is one listed commit. It was gone when there is neither a commit nor damage.
+type commitRow struct {
+	known
+
+	number uint64
+	damage error
+}
+
+// rows reads commits and hands each on, one at a time, before it lets go of its tables.
+func (r *Reader) rows(ctx context.Context, numbers []uint64, see func(*repository.Commit)) ([]commitRow, error) {
+	rows := make([]commitRow, len(numbers))
+	var seeing sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(DefaultConcurrency)
 	for i, n := range numbers {
 		group.Go(func() error {
+			rows[i].number = n
 			c, err := r.commit(ctx, n)
 			switch {
 			case isNotFound(err):
 				return nil
+			case errors.Is(err, repository.ErrCorrupt):
+				rows[i].damage = err
+				return nil
 			case err != nil:
 				return err
 			}
+			seeing.Lock()
+			see(c.Commit)
+			seeing.Unlock()
 			c.Files, c.Packs = nil, nil
-			rows[i] = c
+			rows[i].known = c
 			return nil
 		})
 	}

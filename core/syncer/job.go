@@ -19,6 +19,7 @@ const (
 	Periodic  Trigger = "periodic"  // push_interval
 	Requested Trigger = "requested" // a person or a program, through the API
 	Shutdown  Trigger = "shutdown"  // push_on_shutdown
+	Repairing Trigger = "repair"    // Worker.Repair has found the newest commit broken
 
 	Publication Trigger = "checkpoint" // of object storage, where a checkpoint counts once it is committed
 )

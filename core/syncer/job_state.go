@@ -43,6 +43,7 @@ type state struct {
 	Failures        int       `json:"failures"` // periodic jobs failed in a row
 
 	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed; a memory for status, every session asks for itself
+	Proof   *Proof       `json:"proof,omitempty"`  // of the last verification that found nothing wrong
 	Adopted *adoption    `json:"adopted,omitempty"`
 	LastJob uint64       `json:"last_job"`
 	Jobs    []JobRecord  `json:"jobs"` // oldest first, at most keptJobs
@@ -105,13 +106,14 @@ func (s *state) lose() {
 	if s.Committed != nil {
 		s.Committed, s.Lost = nil, s.Committed
 	}
+	s.Proof = nil
 }
 
 // held is the newest commit of ours that we know to have been there; nil = none, or the operator gave it up.
 func (s *state) held() *CommitRef { return cmp.Or(s.Committed, s.Lost) }
 
 // forget gives up what was there: the operator has seen that it is not.
-func (s *state) forget() { s.Committed, s.Lost = nil, nil }
+func (s *state) forget() { s.Committed, s.Lost, s.Proof = nil, nil, nil }
 
 // succeeded moves what the job's trigger may move. The commit exists and has been confirmed.
 func (s *state) succeeded(rec JobRecord) {

@@ -48,9 +48,9 @@ func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 	return fmt.Errorf("target %q: %d commit numbers in a row were taken by older attempts of this host: %w", s.target, attempts, ErrUnresolved)
 }
 
-// holds says whether the newest checkpoint commit is that of m.
+// holds says whether the newest checkpoint commit is that of m, and nothing is known to be wrong with it.
 func (s *session) holds(m checkpoint.Manifest) bool {
-	return s.base != nil && s.base.Checkpoint.ID == m.ID
+	return s.base != nil && s.base.Checkpoint.ID == m.ID && !s.unsound.has(s.base.Number)
 }
 
 // done says whether that may be told.
@@ -73,7 +73,7 @@ func (s *session) confirm(ctx context.Context) error {
 // attempt aims one commit at the next number. It returns nil when something was learnt, and the push looks again where it stands.
 func (s *session) attempt(ctx context.Context, p pinned, packs *packer) error {
 	m := p.Manifest()
-	plan, err := repository.PlanPush(s.parent(), sources(m))
+	plan, err := repository.PlanRepair(s.parent(), sources(m), s.unsound.lost)
 	if err != nil {
 		return fmt.Errorf("plan push of checkpoint %s: %w", m.ID, err)
 	}

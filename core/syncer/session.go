@@ -63,6 +63,7 @@ type session struct {
 	confirmed  bool              // after base was created our epoch was seen to be there and to be the highest
 	fence      *FencedError      // set once, final
 	listed     []uint64          // commit numbers, ascending, as last listed
+	unsound    unsound           // what a repair has found; zero = nothing is known to be wrong
 	cache      map[uint64]known  // commits read while the session opens
 }
 

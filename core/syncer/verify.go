@@ -63,7 +63,8 @@ type VerifyReport struct {
 	Broken   []uint64  // commits that cannot be restored whole, ascending
 	Proof    *Proof    // nil = something is wrong, or there is nothing to prove
 
-	bad map[repository.PackID]struct{} // missing or damaged
+	bad       map[repository.PackID]struct{} // packs that are missing or damaged
+	inventory *repository.Inventory          // what was looked at
 }
 
 // Proof says that a repository was verified and nothing was wrong.
@@ -106,6 +107,7 @@ type Problem struct {
 const (
 	remedyRepair = "`cairn remote repair` makes a whole commit of the newest local checkpoint; another commit that is named nowhere here can be restored meanwhile"
 	remedyCopy   = "put the object back from a copy of the target, if there is one"
+	remedyCommit = remedyCopy + "; without one, delete it, for nothing can be restored from it, and " + remedyRepair
 )
 
 // Verify reads a repository and says what of it could not be restored. It never writes to the target. A problem of the repository is part of
@@ -153,7 +155,7 @@ type verification struct {
 	started time.Time
 
 	rep       VerifyReport
-	inventory repository.Inventory
+	inventory *repository.Inventory
 	gc        repository.GC // as read after the commits
 	epoch     uint64        // highest
 	head      uint64        // highest number that is listed
@@ -166,7 +168,7 @@ func (v *verification) reset() {
 		fraction = 0
 	}
 	v.rep = VerifyReport{Level: level, Fraction: fraction, Started: v.started, bad: map[repository.PackID]struct{}{}}
-	v.inventory, v.gc, v.epoch, v.head = repository.Inventory{}, repository.GC{}, 0, 0
+	v.inventory, v.gc, v.epoch, v.head = &repository.Inventory{}, repository.GC{}, 0, 0
 }
 
 // found notes a problem.
@@ -184,7 +186,7 @@ func (v *verification) finish() VerifyReport {
 	rep := v.rep
 	slices.Sort(rep.Broken)
 	rep.Broken = slices.Compact(rep.Broken)
-	rep.Finished = v.reader.calls.now()
+	rep.Finished, rep.inventory = v.reader.calls.now(), v.inventory
 	if len(rep.Problems) == 0 && rep.Newest != nil {
 		rep.Proof = &Proof{
 			At: rep.Finished.UTC(), Level: rep.Level, Fraction: rep.Fraction,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,7 +25,7 @@ func (v *verification) readLine(ctx context.Context) error {
 	if err != nil {
 		return v.damagedGC(err)
 	}
-	rows, err := v.readCommits(ctx, visible(numbers, hidden))
+	rows, err := v.reader.rows(ctx, visible(numbers, hidden), func(c *repository.Commit) { v.inventory.Add(c, v.req.Level != VerifyMetadata) })
 	if err != nil {
 		return err
 	}
@@ -75,50 +74,12 @@ func visible(numbers []uint64, gc repository.GC) []uint64 {
 	return slices.DeleteFunc(slices.Clone(numbers), func(n uint64) bool { return !gc.Visible(n) })
 }
 
-// commitRow is one listed commit; Commit is nil when it was gone or damaged.
-type commitRow struct {
-	known
-
-	number uint64
-	damage error
-}
-
-// readCommits reads commits and takes stock of what they need, without keeping their tables.
-func (v *verification) readCommits(ctx context.Context, numbers []uint64) ([]commitRow, error) {
-	rows := make([]commitRow, len(numbers))
-	var stock sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(DefaultConcurrency)
-	for i, n := range numbers {
-		group.Go(func() error {
-			rows[i].number = n
-			c, err := v.reader.commit(ctx, n)
-			switch {
-			case isNotFound(err):
-				return nil
-			case errors.Is(err, repository.ErrCorrupt):
-				rows[i].damage = err
-				return nil
-			case err != nil:
-				return err
-			}
-			stock.Lock()
-			v.inventory.Add(c.Commit, v.req.Level != VerifyMetadata)
-			stock.Unlock()
-			c.Files, c.Packs = nil, nil
-			rows[i].known = c
-			return nil
-		})
-	}
-	return rows, group.Wait()
-}
-
 // readOne reads the commit that is asked for.
 func (v *verification) readOne(ctx context.Context) error {
 	c, err := v.reader.Find(ctx, *v.req.From)
 	if errors.Is(err, repository.ErrCorrupt) {
 		v.found(Problem{
-			Kind: DamagedCommit, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: remedyCopy + "; without one, " + remedyRepair,
+			Kind: DamagedCommit, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: remedyCommit,
 		})
 		return nil
 	}
@@ -146,7 +107,7 @@ func (v *verification) judgeLine(rows []commitRow) error {
 		case row.damage != nil:
 			v.found(Problem{
 				Kind: DamagedCommit, Object: repository.CommitKey(v.reader.prefix, row.number), Commits: []uint64{row.number},
-				What: row.damage.Error(), Remedy: remedyCopy + "; without one, " + remedyRepair,
+				What: row.damage.Error(), Remedy: remedyCommit,
 			})
 			below = nil
 			continue

@@ -1,0 +1,185 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/repository"
+)
+
+// Verify is Reader.Verify for the worker's own repository, beside its pushes: what the worker knows to be committed there must be there. A
+// proof is kept and shown in Status. A running push does not delay it, but for the moment in which the proof is saved.
+func (w *Worker) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, error) {
+	reader, err := w.reader()
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	w.mu.Lock()
+	if committed := w.shown.Committed; committed != nil && req.From == nil {
+		req.Expect = max(req.Expect, committed.Number)
+	}
+	w.mu.Unlock()
+	req.Spool = w.cfg.Spool
+	rep, err := reader.Verify(ctx, req)
+	if err != nil || rep.Proof == nil || req.From != nil {
+		return rep, err
+	}
+	return rep, w.proven(ctx, *rep.Proof)
+}
+
+// proven keeps a proof.
+func (w *Worker) proven(ctx context.Context, proof Proof) error {
+	if err := w.take(ctx); err != nil {
+		return err
+	}
+	defer w.release()
+	w.state.Proof = &proof
+	err := w.save()
+	w.show(func() { w.note(err) })
+	return nil
+}
+
+// reader reads the worker's repository, with the worker's retries and a count of calls of its own.
+func (w *Worker) reader() (*Reader, error) {
+	r, err := NewReader(ReaderConfig{
+		Target: w.cfg.Target, Prefix: w.cfg.Prefix, Store: w.cfg.Store, Pipeline: w.cfg.Pipeline, PipelineName: w.cfg.PipelineName,
+		Slots: w.cfg.Slots, RetryBudget: w.cfg.RetryBudget, Now: w.cfg.Now, Jitter: w.cfg.Jitter, Log: w.cfg.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.decode = w.codec.decode
+	return r, nil
+}
+
+// ErrNothingLocal says that a repair has no local checkpoint to work from.
+var ErrNothingLocal = errors.New("there is no local checkpoint to repair from")
+
+// RepairRequest asks for the newest commit to be whole.
+type RepairRequest struct {
+	Checkpoint uuid.UUID // the newest local one; Nil = there is none
+	Deep       bool      // read every chunk of the newest commit; else presence and sizes decide
+	Progress   func(Progress)
+}
+
+// RepairReport is what a repair has found and done.
+type RepairReport struct {
+	Found    VerifyReport // before
+	Commit   *CommitRef   // the commit that was made; nil = the newest one is whole already
+	Bytes    int64        // stored by it
+	Broken   []uint64     // commits that stay broken, ascending; retention lets them go
+	Restored bool         // the newest commit was broken, and the newest one is whole now
+}
+
+// Repair looks whether the newest commit is whole and, if it is not, commits a local checkpoint anew in whose plan the packs that are missing
+// or damaged count as absent. What is damaged is never overwritten: older commits that need it stay broken and are named. It has the
+// worker's turn, so it waits for a running push. The errors are those of Verify and Push; ErrNothingLocal when the newest commit is broken
+// and no local checkpoint is left.
+func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, error) {
+	if err := w.take(ctx); err != nil {
+		return RepairReport{}, err
+	}
+	defer w.release()
+	found, err := w.diagnose(ctx, req)
+	if err != nil {
+		return RepairReport{}, fmt.Errorf("repair: %w", err)
+	}
+	rep := RepairReport{Found: found, Broken: found.Broken}
+	sick := unsoundOf(found)
+	if sick.upTo == 0 {
+		return rep, nil
+	}
+	if req.Checkpoint == uuid.Nil {
+		return rep, fmt.Errorf("repair target %q: commit %d is broken: %w; restore an older commit that is whole (`cairn checkpoint restore --number`), or put the objects back from a copy of the target",
+			w.cfg.Target, sick.upTo, ErrNothingLocal)
+	}
+	job := Job{Checkpoint: req.Checkpoint, Trigger: Repairing}
+	tally := w.begin(job)
+	w.session.unsound = sick
+	err = w.push(ctx, job)
+	w.session.unsound = unsound{}
+	w.end(ctx, tally, err)
+	if err != nil {
+		return rep, fmt.Errorf("repair: %w", err)
+	}
+	rep.Commit, rep.Bytes, rep.Restored = w.state.Committed, tally.snapshot().Bytes, true
+	return rep, nil
+}
+
+// diagnose looks at all commits and, for a deep repair, into the newest. The caller has the turn.
+func (w *Worker) diagnose(ctx context.Context, req RepairRequest) (VerifyReport, error) {
+	reader, err := w.reader()
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	ask := VerifyRequest{Spool: w.cfg.Spool, Progress: req.Progress}
+	if held := w.state.held(); held != nil {
+		ask.Expect = held.Number
+	}
+	found, err := reader.Verify(ctx, ask)
+	if err != nil || !req.Deep || found.Newest == nil {
+		return found, err
+	}
+	ask.Level, ask.From, ask.Expect = VerifyDeep, &Selector{Number: found.Newest.Number}, 0
+	deep, err := reader.Verify(ctx, ask)
+	if err != nil {
+		return found, err
+	}
+	return found.with(deep), nil
+}
+
+// with adds what a deeper look at one commit has found.
+func (rep VerifyReport) with(deep VerifyReport) VerifyReport {
+	for _, p := range deep.Problems {
+		if !slices.ContainsFunc(rep.Problems, func(q Problem) bool { return q.Object == p.Object }) {
+			rep.Problems = append(rep.Problems, p)
+		}
+	}
+	for id := range deep.bad {
+		rep.bad[id] = struct{}{}
+		rep.Broken = append(rep.Broken, rep.inventory.NamedBy(id)...) // others share it
+	}
+	rep.Level, rep.Chunks, rep.Bytes, rep.Requests = deep.Level, deep.Chunks, deep.Bytes, rep.Requests+deep.Requests
+	rep.Broken = append(rep.Broken, deep.Broken...)
+	slices.Sort(rep.Broken)
+	rep.Broken = slices.Compact(rep.Broken)
+	if rep.Finished = deep.Finished; len(rep.Problems) > 0 {
+		rep.Proof = nil
+	}
+	return rep
+}
+
+// unsound is what a session must not rely on. Its zero value is nothing.
+type unsound struct {
+	upTo  uint64                         // no commit up to this one may stay the newest; 0 = the newest one is whole
+	bad   map[repository.PackID]struct{} // packs that are missing or damaged
+	sound *repository.Inventory          // nothing but these was looked at; nil = all others are trusted
+}
+
+func (u unsound) has(commit uint64) bool { return commit <= u.upTo }
+
+func (u unsound) lost(id repository.PackID) bool {
+	_, bad := u.bad[id]
+	return bad || u.sound != nil && !u.sound.Needs(id)
+}
+
+// unsoundOf is what a report says of the newest commits: the newest that can be read, and those above it that cannot. What those above hold
+// was not looked at, for the session may know them and the store does not.
+func unsoundOf(rep VerifyReport) unsound {
+	if len(rep.Broken) == 0 {
+		return unsound{}
+	}
+	newest := uint64(0)
+	if rep.Newest != nil {
+		newest = rep.Newest.Number
+	}
+	u := unsound{bad: rep.bad, sound: rep.inventory}
+	if last := rep.Broken[len(rep.Broken)-1]; last >= newest {
+		u.upTo = last
+	}
+	return u
+}
