@@ -61,6 +61,7 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 	return bytes.NewReader(r.content).ReadAt(p, off)
 }
 
+// CASES A17
 func TestADamagedBodyNeverCompletes(t *testing.T) {
 	content := bytes.Repeat([]byte("cairn"), 5000)
 	sums, size := sdk.SumsOf(content), int64(len(content))

@@ -12,6 +12,7 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
+// CASES A56
 func TestASizeIsReadInOneWayAndPrintedBackInCanonicalUnits(t *testing.T) {
 	for text, want := range map[string]string{
 		"64": "64B", "0": "0B", "64MiB": "64MiB", "64 MiB": "64MiB", "1024KiB": "1MiB", "1536MiB": "1536MiB", "2B": "2B", "2048": "2KiB",
@@ -34,6 +35,7 @@ func TestASizeIsReadInOneWayAndPrintedBackInCanonicalUnits(t *testing.T) {
 	}
 }
 
+// CASES A56
 func TestEverySizePrintedIsReadBackTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := sdk.Size(rapid.Int64Range(0, math.MaxInt64).Draw(t, "size") >> rapid.IntRange(0, 62).Draw(t, "shift") << rapid.IntRange(0, 1).Draw(t, "even"))

@@ -94,6 +94,7 @@ func TestATargetNeverSeesARequestThatBreaksTheContract(t *testing.T) {
 	}
 }
 
+// CASES A18
 func TestABodyIsHeldToItsDeclaredSize(t *testing.T) {
 	cut := errors.New("connection reset")
 	for name, c := range map[string]struct {

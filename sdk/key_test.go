@@ -19,6 +19,7 @@ func TestKeysThatTheContractAllows(t *testing.T) {
 	}
 }
 
+// CASES A51
 func TestKeysThatTheContractForbids(t *testing.T) {
 	for _, key := range []string{
 		"", "/", "/a", "a/", "a//b", ".", "..", "a/./b", "../a", "a/..", "a b", "a\nb", "a\x00", "ä", "a\\b", "a%2F", "a+b", "a:b", "\xff", "😀",

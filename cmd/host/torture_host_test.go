@@ -29,6 +29,7 @@ func kills(t *testing.T) int {
 
 // TestTortureKillTheHost kills the host again and again, at random moments and at the named points of its durable changes, while 200,000
 // records come in by a file and by HTTP. Every other life begins on an empty data folder, restored from the target.
+// CASES A8, A15
 func TestTortureKillTheHost(t *testing.T) {
 	t.Parallel()
 	plugins := buildPlugins(t)

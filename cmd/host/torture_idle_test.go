@@ -18,6 +18,7 @@ import (
 const clockTick = 10 * time.Millisecond
 
 // TestTortureIdleCostsNothing lets a pipeline with checkpoints and pushes every second stand still for a minute.
+// CASES A69
 func TestTortureIdleCostsNothing(t *testing.T) {
 	const still = time.Minute
 	plugins := buildPlugins(t)

@@ -66,6 +66,7 @@ func TestTortureTheObserverSeesAnUpdateThatComesBeforeItsCommit(t *testing.T) {
 	}
 }
 
+// CASES A8
 func TestTortureTheObserverSeesAHalfWrittenCommit(t *testing.T) {
 	id, target := uuid.Must(uuid.NewV7()), t.TempDir()
 	path := plant(t, target, id)

@@ -13,6 +13,7 @@ import (
 
 // TestTortureKillThePlugin kills the plugin's process again and again, also while it starts. The host starts it anew, each time after a
 // longer pause, so the host is replaced after every third kill: by a stop in order, by kill -9, or on an empty data folder.
+// CASES A8
 func TestTortureKillThePlugin(t *testing.T) {
 	t.Parallel()
 	const rounds, killsPerHost = 51, 3

@@ -17,6 +17,7 @@ import (
 
 // TestTortureAFailingTarget runs against a target of whose calls 30% fail: half of them never happen, of the others only the reply is lost.
 // Every fourth host begins on an empty data folder, so restores have to get through too.
+// CASES A7, A66
 func TestTortureAFailingTarget(t *testing.T) {
 	t.Parallel()
 	const hosts = 12

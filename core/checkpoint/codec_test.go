@@ -79,6 +79,7 @@ func TestAManifestComesBackAsItWasWritten(t *testing.T) {
 	})
 }
 
+// CASES A23
 func TestNoDamagedByteOfAManifestIsOverlooked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data, err := encodeManifest(manifests().Draw(t, "manifest"))
@@ -96,6 +97,7 @@ func TestNoDamagedByteOfAManifestIsOverlooked(t *testing.T) {
 	})
 }
 
+// CASES A23
 func TestATruncatedOrZeroedManifestIsCorrupt(t *testing.T) {
 	data, err := encodeManifest(Manifest{ID: compose(1, 1, 1), Kind: "sql"})
 	if err != nil {
@@ -112,6 +114,7 @@ func TestATruncatedOrZeroedManifestIsCorrupt(t *testing.T) {
 	}
 }
 
+// CASES A48
 func TestANewerFormatIsRefusedWithItsNumber(t *testing.T) {
 	future := []byte(`{"format":12,"layers":[1,2],"codec":{"x":true}}`)
 	_, err := decodeManifest("dir/checkpoint.json", future)
@@ -124,6 +127,7 @@ func TestANewerFormatIsRefusedWithItsNumber(t *testing.T) {
 	}
 }
 
+// CASES A49
 func TestAManifestThatCouldHarmIsRefusedWhenReadAndWhenWritten(t *testing.T) {
 	one := [][32]byte{{}}
 	for name, files := range map[string][]File{

@@ -63,6 +63,7 @@ func crashPublish(d *Draft, hook func(string)) {
 
 func pulledID() uuid.UUID { return compose(uint64(noon().UnixMilli())+1000, 1, 1) }
 
+// CASES A4
 func TestAKilledPublicationLeavesTheOldOrTheNewNewest(t *testing.T) {
 	for _, script := range []string{"publish", "pull"} {
 		for _, row := range []struct {

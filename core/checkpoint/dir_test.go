@@ -124,6 +124,7 @@ func TestOnlyAnEmptyPathHasNoPipeline(t *testing.T) {
 	}
 }
 
+// CASES A3
 func TestADamagedPipelineFileIsNeverAFreshStart(t *testing.T) {
 	good := func(t *testing.T, d *Dir) []byte {
 		t.Helper()

@@ -74,6 +74,7 @@ func openRecorded(t *testing.T) (*Dir, *recorder) {
 	return d, r
 }
 
+// CASES A4, A23
 func TestPublishSyncsFilesThenTheManifestThenRenamesThenSyncsTheDirectory(t *testing.T) {
 	d, r := openRecorded(t)
 	draft, err := d.Checkpoints().Begin()
@@ -102,6 +103,7 @@ func TestPublishSyncsFilesThenTheManifestThenRenamesThenSyncsTheDirectory(t *tes
 	}
 }
 
+// CASES A4
 func TestANewStoragePathIsSyncedIntoItsParents(t *testing.T) {
 	r := &recorder{root: t.TempDir()}
 	d, err := openDir(filepath.Join(r.root, "x/y"), options(), r)
@@ -115,6 +117,7 @@ func TestANewStoragePathIsSyncedIntoItsParents(t *testing.T) {
 	}
 }
 
+// CASES A4
 func TestSavePipelineSyncsThenRenamesThenSyncsTheDirectory(t *testing.T) {
 	d, r := openRecorded(t)
 	r.take()
@@ -154,6 +157,7 @@ func TestCollectMakesTheRenamesDurableBeforeItRemovesAFile(t *testing.T) {
 }
 
 // Whatever step of publication the disk refuses, there is no new checkpoint, and the next attempt succeeds.
+// CASES A4, A23
 func TestAFailedSyncOrRenameIsNeverAPublication(t *testing.T) {
 	d, r := openRecorded(t)
 	s := d.Checkpoints()
@@ -196,6 +200,7 @@ func TestAFailedSyncOrRenameIsNeverAPublication(t *testing.T) {
 	}
 }
 
+// CASES A40
 func TestAFailedCollectionGivesTheNamesBack(t *testing.T) {
 	for nth := range 3 {
 		d, r := openRecorded(t)

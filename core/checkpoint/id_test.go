@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// CASES A46
 func TestIDsRiseWhateverTheClockSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := uuid.Nil
@@ -52,6 +53,7 @@ func TestAtTheEndOfTimeMintingFailsInsteadOfWrapping(t *testing.T) {
 	}
 }
 
+// CASES A46
 func TestIDsRiseOverARestartWithTheClockSetBack(t *testing.T) {
 	path := t.TempDir()
 	d, err := OpenDir(path, Options{Now: func() time.Time { return noon().AddDate(10, 0, 0) }})

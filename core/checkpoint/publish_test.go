@@ -64,6 +64,7 @@ func TestEachChunkHasItsDigest(t *testing.T) {
 
 func sum(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
+// CASES A51
 func TestOddFileNamesComeBackAsBytes(t *testing.T) {
 	names := []string{
 		"with space", "caf\u00e9", "cafe\u0301", "%2F", "back\\slash", "new\nline", "c:d", strings.Repeat("n", 255),
@@ -95,6 +96,7 @@ func TestOddFileNamesComeBackAsBytes(t *testing.T) {
 	}
 }
 
+// CASES A55
 func TestOnlyRegularFilesArePublished(t *testing.T) {
 	for what, plant := range map[string]func(path string) error{
 		"symbolic link": func(p string) error { return os.Symlink("/etc/passwd", p) },
@@ -121,6 +123,7 @@ func TestOnlyRegularFilesArePublished(t *testing.T) {
 	}
 }
 
+// CASES A55
 func TestHolesAndHardLinksAreContentLikeOther(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	d := begin(t, s)
@@ -178,6 +181,7 @@ func TestAFileOfTheNewestCheckpointIsNeitherReadNorSyncedAgain(t *testing.T) {
 	}
 }
 
+// CASES A20
 func TestALinkedFileThatWasModifiedIsReadAgain(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	first := publish(t, s, 1, map[string]string{"state.db": "old"})
@@ -199,6 +203,7 @@ func TestALinkedFileThatWasModifiedIsReadAgain(t *testing.T) {
 }
 
 // growing yields more or fewer bytes than the size that was asked for.
+// CASES A18, A20
 func TestAFileThatShrinksOrGrowsWhileItIsReadIsRefused(t *testing.T) {
 	for _, content := range []string{"", "12", "1234"} {
 		if _, err := newHasher().chunks(t.Context(), strings.NewReader(content), 3); !errors.Is(err, errChanged) {
@@ -224,6 +229,7 @@ type callbackContext struct {
 
 func (c *callbackContext) Err() error { c.call(); return c.Context.Err() }
 
+// CASES A15
 func TestACancelledPublicationPublishesNothing(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	d := begin(t, s)
@@ -275,6 +281,7 @@ func TestAPullWhoseBytesDifferIsNotPublished(t *testing.T) {
 	}
 }
 
+// CASES A21
 func TestFilesOfEqualSizeAndTimeInOneDraftKeepTheirOwnDigests(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	for step := range uint64(2) { // the second time the first is the newest

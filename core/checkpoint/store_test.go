@@ -58,6 +58,7 @@ func TestAFolderRemovedUnderTheRunningHostIsToldFromOtherTrouble(t *testing.T) {
 }
 
 // An index that is missing next to data is corruption, not emptiness.
+// CASES A3
 func TestDamagedMetadataIsReportedByNameAndStopsCollection(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"missing":         os.Remove,
@@ -113,6 +114,7 @@ func swapManifest(p string) error {
 	return os.WriteFile(p, data, 0o600)
 }
 
+// CASES A48
 func TestANewerFormatStopsBeforeAnythingIsTouched(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path).Checkpoints()
@@ -176,6 +178,7 @@ func snapshot(t *testing.T, root string) string {
 	return b.String()
 }
 
+// CASES A6
 func TestAPinnedCheckpointIsNotCollectedUntilItsLastRelease(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	old := publish(t, s, 1, map[string]string{"a": "1"})
@@ -206,6 +209,7 @@ func TestAPinnedCheckpointIsNotCollectedUntilItsLastRelease(t *testing.T) {
 	}
 }
 
+// CASES A33
 func TestCollectKeepsTheNewestAndAtLeastOne(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	for step := range uint64(5) {
@@ -245,6 +249,7 @@ func TestCollectSparesWhatItIsToldTo(t *testing.T) {
 	}
 }
 
+// CASES A6
 func TestAPushNeverLosesItsFilesToCollection(t *testing.T) {
 	s := open(t, t.TempDir()).Checkpoints()
 	publish(t, s, 0, map[string]string{"a": "0"})

@@ -11,6 +11,7 @@ import (
 	"testing"
 )
 
+// CASES A5, A17
 func TestVerifyFindsEveryKindOfDamageByName(t *testing.T) {
 	for name, row := range map[string]struct {
 		damage func(dir string) error

@@ -143,6 +143,7 @@ func TestARequestToAHeldTargetIsAnsweredAtOnce(t *testing.T) {
 	})
 }
 
+// CASES A6
 func TestAWaitingSyncPinsItsCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pins atomic.Int64

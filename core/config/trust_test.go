@@ -54,6 +54,7 @@ func TestTheSecretsOfABodyAreThoseOfItsSchema(t *testing.T) {
 	}
 }
 
+// CASES A56
 func TestAMemoryLimitIsBytes(t *testing.T) {
 	cfg, found := load(t, "plugin \"store\" {\nmemory_limit = \"256MiB\"\n}\n"+target+pipeline("p", `storage "file" {}`))
 	if found.HasErrors() || cfg.Targets[0].Plugin.MemoryLimit != 256<<20 {

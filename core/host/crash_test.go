@@ -82,6 +82,7 @@ func TestADamagedLiveStateIsMovedAwayAndItsCheckpointRestored(t *testing.T) {
 	}
 }
 
+// CASES A5
 func TestACheckpointOnDiskThatWasDamagedIsNotRestored(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{}).up()

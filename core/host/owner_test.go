@@ -7,7 +7,7 @@ import (
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
-// E9 bucket_owner_lock_rejects_other_pipeline.
+// CASES E9
 func TestASecondPipelineWithTheSamePrefixIsRefusedAndTheOwnerGoesOn(t *testing.T) {
 	w := newWorld(t)
 	owner := w.start(conf{}).up()
@@ -44,6 +44,7 @@ func TestAStartDoesNotTakeTheStateOfAnotherPipeline(t *testing.T) {
 	contains(t, h.failed(), theirs, "owned by")
 }
 
+// CASES A43
 func TestTheOlderOfTwoHostsOnOneRepositoryIsFenced(t *testing.T) {
 	w := newWorld(t)
 	older := w.start(conf{}).up()

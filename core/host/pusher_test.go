@@ -31,6 +31,7 @@ func (snapshotOf) Release() {}
 
 // While Write runs, and until the loop has heard of its end, the loop may begin a push of the checkpoint before: with keep = 1 that used to
 // be removed already, and the push failed.
+// CASES A6
 func TestTheCheckpointThatTheLoopKnowsOfOutlivesTheNextPublication(t *testing.T) {
 	dir, err := checkpoint.OpenDir(filepath.Join(t.TempDir(), "storage"), checkpoint.Options{Now: time.Now})
 	if err != nil {

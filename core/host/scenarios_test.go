@@ -11,7 +11,7 @@ import (
 // The scenarios of the ancestor (CASES E), on our own API and the file plugin as a process. Each runs a host, loses its storage or keeps
 // it, and demands of another host the same multiset of rows.
 
-// E1 checkpoint_sync.
+// CASES E1
 func TestARestartFromTheLatestCheckpointHasTheSameRows(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{}).up()
@@ -27,7 +27,7 @@ func TestARestartFromTheLatestCheckpointHasTheSameRows(t *testing.T) {
 	contains(t, second.view("p").StartedFrom, checkpoint, `target "t"`)
 }
 
-// E2 from_uuid.
+// CASES E2
 func TestACheckpointNamedByItsUUIDIsHonouredOnce(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{}).up()
@@ -56,7 +56,7 @@ func TestACheckpointNamedByItsUUIDIsHonouredOnce(t *testing.T) {
 	equal(t, "rows from the local checkpoint", fourth.rows(), grown)
 }
 
-// E3 without_clearing_storage.
+// CASES E3
 func TestARestartOnKeptStorageHasTheSameRows(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{}).up()
@@ -71,7 +71,7 @@ func TestARestartOnKeptStorageHasTheSameRows(t *testing.T) {
 	contains(t, second.view("p").StartedFrom, "the live state is kept")
 }
 
-// E4 automated_checkpoint.
+// CASES E4
 func TestAnAutomaticCheckpointThatCoversTheRowsCanBePushed(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{checkpoint: "100ms"}).up()
@@ -91,7 +91,7 @@ func TestAnAutomaticCheckpointThatCoversTheRowsCanBePushed(t *testing.T) {
 	equal(t, "rows", second.rows(), before)
 }
 
-// E5 automated_checkpoint_sync.
+// CASES E5
 func TestAnAutomaticPushCoversTheRows(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{checkpoint: "100ms", push: "200ms"}).up()
@@ -108,7 +108,7 @@ func TestAnAutomaticPushCoversTheRows(t *testing.T) {
 	equal(t, "rows", second.rows(), before)
 }
 
-// E6 automated_checkpoint_sync1.
+// CASES E6
 func TestAnAutomaticPushTakesARequestedCheckpoint(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{push: "200ms"}).up()
@@ -125,7 +125,7 @@ func TestAnAutomaticPushTakesARequestedCheckpoint(t *testing.T) {
 	equal(t, "rows", second.rows(), before)
 }
 
-// E7 autherr_fail, E8 autherr: what cannot be read is not absent, strict or not.
+// CASES A1, E7, E8: what cannot be read is not absent, strict or not.
 func TestATargetThatRefusesToBeReadStopsTheStart(t *testing.T) {
 	for name, strict := range map[string]bool{"strict": true, "not strict": false} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestATargetThatIsExcludedIsNotAsked(t *testing.T) {
 	}
 }
 
-// E11 nonexistent_checkpoint_fail.
+// CASES E11
 func TestAStrictStartFromACheckpointThatIsNotThereNamesIt(t *testing.T) {
 	w := newWorld(t)
 	seedTarget(w)
@@ -170,7 +170,7 @@ func TestAStrictStartFromACheckpointThatIsNotThereNamesIt(t *testing.T) {
 	contains(t, h.failed(), absent, "none of the targets", "fail_if_no_checkpoint")
 }
 
-// E12 nonexistent_checkpoint.
+// CASES A42, E12
 func TestAFreshStartOverAnotherHistoryIsHeldUntilItIsAdopted(t *testing.T) {
 	w := newWorld(t)
 	steps, rowsThere := seedTarget(w)
@@ -208,7 +208,7 @@ func TestAFreshStartOverAnotherHistoryIsHeldUntilItIsAdopted(t *testing.T) {
 	}
 }
 
-// E15 automated_sync_auth_error.
+// CASES A2, E15
 func TestAFailingTargetLeavesPeriodicNull(t *testing.T) {
 	w := newWorld(t)
 	h := w.start(conf{checkpoint: "100ms", push: "100ms"})
@@ -225,7 +225,7 @@ func TestAFailingTargetLeavesPeriodicNull(t *testing.T) {
 	}
 }
 
-// E18 local_checkpoint_priority.
+// CASES A45, E18
 func TestLocalStateGoesBeforeTheTargets(t *testing.T) {
 	w := newWorld(t)
 	first := w.start(conf{}).up()

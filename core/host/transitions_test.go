@@ -144,6 +144,7 @@ func TestCheckpointStatusIsPerIncarnation(t *testing.T) {
 }
 
 // The target's folder is away, as an unmounted disk is: unknown, so the start asks again and says so.
+// CASES A75
 func TestAStartThatWaitsForATargetSaysSoAndCanBeStopped(t *testing.T) {
 	w := newWorld(t)
 	seedTarget(w)

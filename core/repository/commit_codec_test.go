@@ -66,6 +66,7 @@ func storedLine(line string) []byte {
 	return e.EncodeAll([]byte(line+Sum([]byte(line)).String()+"\n"), nil)
 }
 
+// CASES A49
 func TestACommitThatNoCairnWritesIsRefused(t *testing.T) {
 	text, err := formatOne().commitText(push(t, nil, 1, []Source{source("dir/a", "ab"), source("b", "0"), source("c", "0a")}))
 	if err != nil {
@@ -132,6 +133,7 @@ func TestACommitThatNoCairnWritesIsRefused(t *testing.T) {
 	}
 }
 
+// CASES A48
 func TestACommitOfANewerVersionNamesThatVersion(t *testing.T) {
 	text, err := formatOne().commitText(push(t, nil, 1, []Source{source("a", "ab")}))
 	if err != nil {
@@ -151,6 +153,7 @@ func TestACommitOfANewerVersionNamesThatVersion(t *testing.T) {
 	}
 }
 
+// CASES A17
 func TestDamagedStoredBytesAreRefused(t *testing.T) {
 	stored, err := EncodeCommit(push(t, nil, 1, []Source{source("a", "abc")}))
 	if err != nil {
@@ -239,6 +242,7 @@ func TestACommitLargerThanTheWindowIsReadBack(t *testing.T) {
 	}
 }
 
+// CASES A58
 func TestACommitThatNoStoreTakesInOnePieceIsRefusedWithTheRemedy(t *testing.T) {
 	c := push(t, nil, 1, []Source{source("a", "abc")})
 	for name, limits := range map[string]commitLimits{
@@ -251,6 +255,7 @@ func TestACommitThatNoStoreTakesInOnePieceIsRefusedWithTheRemedy(t *testing.T) {
 	}
 }
 
+// CASES A49, A51
 func TestHostileAndHonestNames(t *testing.T) {
 	long := strings.Repeat("n", MaxSegment)
 	for _, good := range []string{

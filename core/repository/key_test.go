@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// CASES A51, A52
 func TestKeysAreThoseOfTheFormat(t *testing.T) {
 	id := PackID{Epoch: 7, Number: 42, SHA256: Sum(nil)}
 	for got, want := range map[string]string{
@@ -28,6 +29,7 @@ func TestKeysAreThoseOfTheFormat(t *testing.T) {
 	}
 }
 
+// CASES A32
 func TestKeysSortAsTheirNumbersAndParseBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Uint64Range(1, 20), rapid.Uint64Range(1, math.MaxUint64))
@@ -96,6 +98,7 @@ func TestAPrefixIsSegmentsOfPlainCharacters(t *testing.T) {
 	}
 }
 
+// CASES A52
 func TestTheLongestKeyFitsTheContract(t *testing.T) {
 	const maxKey = 512 // sdk.MaxKey, which this room may not import
 	key := PackKey(strings.Repeat("x", MaxPrefix), PackID{math.MaxUint64, math.MaxUint64, Sum(nil)})

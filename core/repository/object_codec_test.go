@@ -92,6 +92,7 @@ func TestSmallObjectsThatNoCairnWritesAreRefused(t *testing.T) {
 	}
 }
 
+// CASES A48
 func TestARepositoryOfANewerFormatIsRefusedWithTheVersionThatWroteIt(t *testing.T) {
 	f, _ := EncodeFormat(testFormat())
 	for _, row := range []struct{ old, new, what string }{

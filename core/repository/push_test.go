@@ -110,6 +110,7 @@ func TestAnUnchangedCheckpointNeedsNoPackAndASealHoldsNothing(t *testing.T) {
 	}
 }
 
+// CASES A58
 func TestPacksAreFilledInOrderAndNeverAboveTheirLimit(t *testing.T) {
 	files := []Source{}
 	for i := range 40 {
@@ -193,6 +194,7 @@ func TestABuilderRefusesWhatIsNotPlanned(t *testing.T) {
 	}
 }
 
+// CASES A49
 func TestAPlanRefusesFilesThatNoCommitCouldName(t *testing.T) {
 	wrong := source("a", "ab")
 	wrong.Size = 1

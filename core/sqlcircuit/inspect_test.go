@@ -84,6 +84,7 @@ func TestInspectTellsNothingFromDamage(t *testing.T) {
 	}
 }
 
+// CASES A5
 func TestInspectFindsATruncatedDatabase(t *testing.T) {
 	dir, cfg := stopped(t)
 	if err := errors.Join(os.Truncate(filepath.Join(dir, mainName), 5000), os.Remove(filepath.Join(dir, walName))); err != nil {

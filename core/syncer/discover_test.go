@@ -17,6 +17,7 @@ import (
 
 func small(s string) content { return content{"state.db": []byte(s)} }
 
+// CASES A1
 func TestNothingBelowThePrefixIsAProvenAbsence(t *testing.T) {
 	mem := sdktest.NewMem()
 	mem.Plant("strikes2/FORMAT.json", []byte("another repository"))
@@ -46,6 +47,7 @@ func TestTheHeadIsTheNewestCheckpointPastAnySeals(t *testing.T) {
 }
 
 // Any one call that fails leaves the question open, and open is never absent.
+// CASES A1
 func TestACallThatFailsLeavesItOpenWhatThereIs(t *testing.T) {
 	empty := sdktest.NewMem()
 	full := newAuthor(t)
@@ -74,6 +76,7 @@ func TestACallThatFailsLeavesItOpenWhatThereIs(t *testing.T) {
 	}
 }
 
+// CASES A3
 func TestDataWithoutItsIndexIsCorruptionAndNotEmptiness(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -156,6 +159,7 @@ func onGet(mem *sdktest.Mem, key string, do func()) *sdktest.Faulty {
 	}}
 }
 
+// CASES A25, A30
 func TestAReaderThatMeetsRetentionLooksAgain(t *testing.T) {
 	for _, row := range []struct{ name, key string }{
 		{"when it reads the head", repository.CommitKey(testPrefix, 3)},
@@ -176,6 +180,7 @@ func TestAReaderThatMeetsRetentionLooksAgain(t *testing.T) {
 	}
 }
 
+// CASES A36
 func TestACommitThatGCHidesIsNeverTakenThoughItsObjectIsStillThere(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, small("a"))
@@ -197,6 +202,7 @@ func TestACommitThatGCHidesIsNeverTakenThoughItsObjectIsStillThere(t *testing.T)
 	}
 }
 
+// CASES A68
 func TestACommitIsFoundByIDByNumberAndByTime(t *testing.T) {
 	a := newAuthor(t)
 	for step := uint64(10); step <= 50; step += 10 {
@@ -235,6 +241,7 @@ func TestACommitIsFoundByIDByNumberAndByTime(t *testing.T) {
 }
 
 // Wrong clocks do not reorder commits: number, not time, decides which is newest.
+// CASES A32, A46
 func TestOrderIsByNumberWhateverTheClocksSay(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, small("a"))
@@ -252,6 +259,7 @@ func TestOrderIsByNumberWhateverTheClocksSay(t *testing.T) {
 	}
 }
 
+// CASES A34
 func TestMoreCommitsThanAnyPageHoldsAreAllSeen(t *testing.T) {
 	a := newAuthor(t)
 	files := small("the same in all")
@@ -264,6 +272,7 @@ func TestMoreCommitsThanAnyPageHoldsAreAllSeen(t *testing.T) {
 	}
 }
 
+// CASES A1
 func TestAStartAsksATargetAndTellsAbsentFromUnknown(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, small("a"))
@@ -280,6 +289,7 @@ func TestAStartAsksATargetAndTellsAbsentFromUnknown(t *testing.T) {
 	}
 }
 
+// CASES E9
 func TestAnotherPipelinesRepositoryIsRefusedAndItsOwnerNamed(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, small("a"))

@@ -30,6 +30,7 @@ const maxSteps = 340
 //
 // CAIRN_MODEL_SEEDS sets the number of stories. CAIRN_MODEL_SEED plays one and prints it, with CAIRN_MODEL_FAULTS as the most that may go
 // wrong in it. See docs/simulation.md.
+// CASES A27, A28, A37, A38
 func TestTheProtocolHoldsInEveryStory(t *testing.T) {
 	if replayed(t, play{}) {
 		return

@@ -59,6 +59,7 @@ func TestWhatIsStoredDecodesToWhatWasRead(t *testing.T) {
 	})
 }
 
+// CASES A22
 func TestACompressorThatErrsIsNoticedBeforeTheUpload(t *testing.T) {
 	c := mustCodec(t)
 	raw := []byte(strings.Repeat("some text ", 100))
@@ -77,6 +78,7 @@ func TestACompressorThatErrsIsNoticedBeforeTheUpload(t *testing.T) {
 	}
 }
 
+// CASES A57
 func TestAFileWhoseProbeDidNotPayIsStoredAsItIs(t *testing.T) {
 	c, p := mustCodec(t), &probe{}
 	text := []byte(strings.Repeat("text ", 1000))

@@ -16,6 +16,7 @@ import (
 )
 
 // An answer that is lost proves nothing: the own object, found on the second attempt, is no sign of a lie, and every right is found all the same.
+// CASES A13
 func TestALostReplyOfAnyCallIsNotTakenForALie(t *testing.T) {
 	for _, after := range []bool{true, false} {
 		for n := int64(1); ; n++ {

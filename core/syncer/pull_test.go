@@ -33,6 +33,7 @@ func everything() content {
 	}
 }
 
+// CASES A51, A55
 func TestAPulledCommitIsAnOrdinaryLocalCheckpointWithTheSameID(t *testing.T) {
 	a := newAuthor(t)
 	c := a.commit(10, everything())
@@ -208,6 +209,7 @@ func TestAPullThatIsCutOffGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// CASES A17
 func TestAResumedPullTrustsNothingThatItFinds(t *testing.T) {
 	a := newAuthor(t)
 	first := content{"shared": noise(5, 2*mib)}
@@ -255,6 +257,7 @@ func TestAResumedPullTrustsNothingThatItFinds(t *testing.T) {
 	}
 }
 
+// CASES A17
 func TestDamageOnTheWayHealsAndDamageAtRestDoesNot(t *testing.T) {
 	files := content{"state.db": noise(2, 3*mib), "wal": text("frame ", mib)}
 	for _, row := range []struct {
@@ -303,6 +306,7 @@ func flip(b []byte) []byte { b[len(b)/2] ^= 1; return b }
 
 func cut(b []byte) []byte { return b[:len(b)-1] }
 
+// CASES A30
 func TestAPackThatIsGoneMeansThatTheCommitHasGoneMeanwhile(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, content{"state.db": noise(2, 3*mib), "only": []byte("in the first")})
@@ -335,6 +339,7 @@ func TestACommitAskedForByNumberIsNotReplacedByAnother(t *testing.T) {
 	}
 }
 
+// CASES A9
 func TestACommitThatStandsWithoutItsPackIsCorruptionAndAnEarlierOneIsNamedAsTheWayOn(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, content{"state.db": noise(2, 3*mib)})

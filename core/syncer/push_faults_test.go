@@ -129,6 +129,7 @@ func TestAPushThatLosesItsReplyIsReadBack(t *testing.T) {
 	}
 }
 
+// CASES A11
 func TestACommitThatLandsAfterItsCallerGaveUpIsFoundByTheNextJob(t *testing.T) {
 	b := newBench(t)
 	id := b.publish(1, map[string]string{"f": "1"})

@@ -250,6 +250,7 @@ func TestATargetThatCannotCreateIfAbsentIsRefused(t *testing.T) {
 	}
 }
 
+// CASES A3
 func TestCommitsWithoutFormatAreDamageNotAnEmptyRepository(t *testing.T) {
 	b := newBench(t)
 	b.mustPush(b.worker(), b.publish(1, map[string]string{"f": "1"}), Periodic)

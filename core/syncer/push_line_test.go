@@ -79,6 +79,7 @@ func TestATakeoverJustAfterTheSealIsNoticedBeforeAnythingIsUploaded(t *testing.T
 	}
 }
 
+// CASES A13
 func TestAClaimWhoseReplyIsLostIsTakenUpByTheNextJob(t *testing.T) {
 	b := newBench(t)
 	w := b.worker()
@@ -94,6 +95,7 @@ func TestAClaimWhoseReplyIsLostIsTakenUpByTheNextJob(t *testing.T) {
 	}
 }
 
+// CASES A13
 func TestASealWhoseReplyIsLostIsTakenUpByTheNextJob(t *testing.T) {
 	b := newBench(t)
 	w := b.worker()

@@ -21,6 +21,7 @@ func incompressible(seed byte, n int) string {
 	return string(b)
 }
 
+// CASES A21, A51
 func TestAPushMakesACommitThatHoldsEveryByte(t *testing.T) {
 	b := newBench(t)
 	files := map[string]string{
@@ -64,6 +65,7 @@ func TestOnlyWhatIsNewIsPacked(t *testing.T) {
 	}
 }
 
+// CASES A58
 func TestPacksStayBelowTheirLimit(t *testing.T) {
 	b := newBench(t)
 	b.mustPush(b.worker(), b.publish(1, map[string]string{"big": incompressible(3, 40<<20)}), Periodic)
@@ -78,6 +80,7 @@ func TestPacksStayBelowTheirLimit(t *testing.T) {
 	}
 }
 
+// CASES A69
 func TestAnUnchangedCheckpointThatIsCommittedCostsNoCall(t *testing.T) {
 	b := newBench(t)
 	id := b.publish(1, map[string]string{"f": "1"})
@@ -90,6 +93,7 @@ func TestAnUnchangedCheckpointThatIsCommittedCostsNoCall(t *testing.T) {
 	}
 }
 
+// CASES A67, A69
 func TestUnchangedContentInANewCheckpointCostsOneCommitBetweenTwoLooksAtTheEpoch(t *testing.T) {
 	b := newBench(t)
 	files := map[string]string{"f": incompressible(4, 100_000), "g": "same"}
@@ -171,6 +175,7 @@ func TestAnOlderCheckpointOfTheSameLineDoesNotGoOnTop(t *testing.T) {
 	}
 }
 
+// CASES A6
 func TestTheCheckpointIsPinnedWhileItIsPushed(t *testing.T) {
 	b := newBench(t)
 	id := b.publish(1, map[string]string{"f": "1"})

@@ -65,6 +65,7 @@ func TestAStoreThatIsWipedWhileTheHostRunsIsNeverToldAsSuccess(t *testing.T) {
 	}
 }
 
+// CASES A42
 func TestAfterTheStoreIsWipedTheTargetIsHeldUntilItIsBackOrAdopted(t *testing.T) {
 	for name, restart := range map[string]bool{"in the same run": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
+// CASES A55
 func TestHolesStayHoles(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, everything())
@@ -31,6 +32,7 @@ func TestHolesStayHoles(t *testing.T) {
 	}
 }
 
+// CASES A50
 func TestARestoreGoesOnlyWhereNothingIs(t *testing.T) {
 	a := newAuthor(t)
 	a.commit(10, everything())
@@ -65,6 +67,7 @@ func TestARestoreGoesOnlyWhereNothingIs(t *testing.T) {
 	}
 }
 
+// CASES A54
 func TestARestoreThatIsCutOffThreeTimesHasOneStagingDirectoryAndGoesOn(t *testing.T) {
 	a := newAuthor(t)
 	files := content{"a": noise(1, 12*mib), "b": noise(2, 12*mib), "c": noise(3, 12*mib), "d": noise(4, 12*mib)}
@@ -118,6 +121,7 @@ func TestTwoRestoresToOnePlaceDoNotMix(t *testing.T) {
 	second.close()
 }
 
+// CASES A50
 func TestAPlantedStagingLinkIsNotFollowed(t *testing.T) {
 	parent, outside := t.TempDir(), t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(parent, ".restored.cairn-restore")); err != nil {

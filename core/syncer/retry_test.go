@@ -51,6 +51,7 @@ func TestTheBackoffGrowsToItsBoundAndKeepsWhatTheStoreAsked(t *testing.T) {
 	}
 }
 
+// CASES A75
 func TestTheDeadlineGrowsWithTheSize(t *testing.T) {
 	for size, want := range map[int64]time.Duration{0: 10 * time.Second, 1 << 20: 11 * time.Second, 64 << 20: 74 * time.Second} {
 		if got := callDeadline(size); got != want {
@@ -67,6 +68,7 @@ func newCaller(budget time.Duration) *caller {
 	}
 }
 
+// CASES A66
 func TestAnOutageIsRiddenOutWithinTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, began := newCaller(RetryBudget), time.Now()
@@ -198,6 +200,7 @@ func TestAWaiterThatGivesUpLeavesItsSlotToTheNext(t *testing.T) {
 	})
 }
 
+// CASES A72
 func TestABurstOfThrottlingHalvesOnceAndGoodCallsRaiseAgain(t *testing.T) {
 	l := NewLimiter(8)
 	throttled := &sdk.Error{Code: sdk.Throttled}

@@ -67,6 +67,7 @@ func TestTwoHostsDoNotShareASpool(t *testing.T) {
 	}
 }
 
+// CASES A63
 func TestAFullSpoolBlocksUntilAFileIsClosedOrTheCallerGivesUp(t *testing.T) {
 	s, err := OpenSpool(t.TempDir())
 	if err != nil {

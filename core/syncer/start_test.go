@@ -25,6 +25,7 @@ func denied(name string) TargetState {
 	return TargetState{Name: name, Err: &sdk.Error{Code: sdk.PermissionDenied, Op: "list", Key: name}}
 }
 
+// CASES A45, E18
 func TestWhichStateStarts(t *testing.T) {
 	damaged := errors.New("integrity check failed")
 	latest, none := StartFrom{Latest: true}, StartFrom{}

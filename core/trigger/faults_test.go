@@ -64,6 +64,7 @@ func TestARunningCheckpointLeavesNoPastDeadline(t *testing.T) {
 }
 
 // Fault 3: a failed push counted as the last sync; the id was never uploaded and never retried.
+// CASES A2
 func TestAFailedPushIsNotTheLastSync(t *testing.T) {
 	w := onePush(t)
 	w.advance(30 * time.Second)
@@ -163,6 +164,7 @@ func TestHugeIntervalsNeitherOverflowNorFire(t *testing.T) {
 }
 
 // Fault 8, second half: a clock that was set back fired early or stalled.
+// CASES A46
 func TestAClockSetBackNeitherFiresEarlyNorStalls(t *testing.T) {
 	w := onePush(t)
 	w.restart(-24 * time.Hour)

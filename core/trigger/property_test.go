@@ -135,6 +135,7 @@ func TestACheckpointIsTakenOnlyWhenItCanStartAndIsWorthIt(t *testing.T) {
 	})
 }
 
+// CASES A7
 func TestNothingAboutStepsDelaysACheckpointOrAPush(t *testing.T) {
 	check(t, func(t *rapid.T, x situation, d Decision) {
 		if d.Kind != TakeCheckpoint && d.Kind != Sync {

@@ -120,6 +120,7 @@ func serveTokens(t *testing.T, credential azcore.TokenCredential, handler http.H
 	return target
 }
 
+// CASES A64
 func TestATokenThatIsRefusedIsReplacedAndTheCallMadeOnceMore(t *testing.T) {
 	for _, c := range []struct {
 		name     string

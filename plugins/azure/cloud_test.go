@@ -30,6 +30,7 @@ func openServer(t *testing.T, server teststore.Server, change ...func(*Config)) 
 	return sdk.Guard(openTarget(t, cfg))
 }
 
+// CASES A34, A73
 func TestTheAzureTargetPassesTheExamOnARealStore(t *testing.T) {
 	server := teststore.Azure(t)
 	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
@@ -163,6 +164,7 @@ func TestARealStoresErrorsAreRead(t *testing.T) {
 	}
 }
 
+// CASES A73
 func TestRangesAreExactOnARealStore(t *testing.T) {
 	target := openServer(t, teststore.Azure(t))
 	for key, content := range map[string]string{"ten": "0123456789", "empty": ""} {

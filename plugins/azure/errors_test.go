@@ -102,6 +102,7 @@ func answers() []struct {
 	}
 }
 
+// CASES A14
 func TestEveryAnswerOfAzureHasAMeaning(t *testing.T) {
 	seen := map[bloberror.Code]bool{}
 	for _, c := range answers() {

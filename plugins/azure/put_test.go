@@ -63,6 +63,7 @@ func TestABodyThatIsDamagedInEitherPassIsNeverStored(t *testing.T) {
 	}
 }
 
+// CASES A19, A59, A61
 func TestAPutIsOneRequestWithItsLengthItsDigestAndItsCondition(t *testing.T) {
 	content := []byte("content")
 	sum := md5.Sum(content)
@@ -143,6 +144,7 @@ func TestAConditionThatDidNotHoldIsExistsAndALeaseIsNot(t *testing.T) {
 }
 
 // TestParallelPutsHoldNoBodies looks at the heap while 32 Puts of 16 MiB are in the middle of theirs.
+// CASES A62, A63
 func TestParallelPutsHoldNoBodies(t *testing.T) {
 	const puts, size = 32, 16 << 20
 	var halfway sync.WaitGroup

@@ -8,6 +8,7 @@ import (
 )
 
 // TestTheTargetAmongRudeAzureStores runs the exam on a good store and every scenario of package rudestore.
+// CASES A12, A13, A14, A71, A72
 func TestTheTargetAmongRudeAzureStores(t *testing.T) {
 	rudestore.Run(t, rudestore.Azure, func(t *testing.T, server rudestore.Server) sdk.Target {
 		target, err := open(t.Context(), Config{

@@ -39,6 +39,7 @@ func TestTheConfigIsDescribedForTheHost(t *testing.T) {
 }
 
 // An unmounted disk must not look like an empty store.
+// CASES A42
 func TestAMissingDirectoryIsUnavailableAndNeverEmpty(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "disk")
 	target := openTarget(t, dir) // which must succeed
@@ -113,6 +114,7 @@ func TestCreateMakesTheLastElementOnly(t *testing.T) {
 	wantCode(t, err, sdk.Unavailable, "missing")
 }
 
+// CASES A4
 func TestTheParentOfTheTargetDirectoryIsSyncedAlsoWhenItWasThere(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "target")

@@ -38,6 +38,7 @@ func recordSyncs(target *target, key string) *[]string {
 	return events
 }
 
+// CASES A4, A23, A74
 func TestAPutSyncsTheFileThenNamesItThenSyncsItsDirectory(t *testing.T) {
 	for _, ifAbsent := range []bool{false, true} {
 		target := openTarget(t, t.TempDir())
@@ -60,6 +61,7 @@ func TestAPutSyncsTheFileThenNamesItThenSyncsItsDirectory(t *testing.T) {
 	}
 }
 
+// CASES A4
 func TestExistsIsToldOnlyWhenTheOthersObjectIsDurable(t *testing.T) {
 	dir := t.TempDir()
 	put(t, openTarget(t, dir), "epoch/1")
@@ -87,6 +89,7 @@ func TestADeleteIsDurable(t *testing.T) {
 	}
 }
 
+// CASES A23
 func TestAFailedSyncIsAFailedPut(t *testing.T) {
 	for name, row := range map[string]struct {
 		fails func(fs.FileInfo) bool

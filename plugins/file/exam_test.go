@@ -9,6 +9,7 @@ import (
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
+// CASES A34, A44, A51, A52, A73, A74
 func TestTheFileTargetPassesTheExam(t *testing.T) {
 	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
 		dir := t.TempDir()

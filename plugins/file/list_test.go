@@ -80,6 +80,7 @@ func TestAListingOpensOnlyTheDirectoriesItNeeds(t *testing.T) {
 	}
 }
 
+// CASES A52
 func TestForeignNamesAreNotObjects(t *testing.T) {
 	dir := t.TempDir()
 	target := openTarget(t, dir)

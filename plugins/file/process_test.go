@@ -118,6 +118,7 @@ func start(t *testing.T, role, dir string) *other {
 	return o
 }
 
+// CASES A44
 func TestOfTwoProcessesExactlyOneCreatesEachKey(t *testing.T) {
 	dir := t.TempDir()
 	both := []*other{start(t, "race", dir), start(t, "race", dir)}
@@ -157,6 +158,7 @@ func TestOfTwoProcessesExactlyOneCreatesEachKey(t *testing.T) {
 	}
 }
 
+// CASES A70
 func TestAPutThatIsKilledHalfwayLeavesNoObjectAndIsSweptADayLater(t *testing.T) {
 	dir := t.TempDir()
 	o := start(t, "half", dir)

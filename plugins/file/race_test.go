@@ -11,6 +11,7 @@ import (
 )
 
 // Deletes remove the directory that Puts are about to write into.
+// CASES A21
 func TestPutsAndDeletesInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 	dir := t.TempDir()
 	var workers sync.WaitGroup

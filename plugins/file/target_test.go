@@ -41,6 +41,7 @@ func (s failingSource) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p[:min(int64(len(p)), s.after-off)], s.content[off:]), nil
 }
 
+// CASES A10
 func TestASourceThatFailsHalfwayLeavesNeitherObjectNorFile(t *testing.T) {
 	content := bytes.Repeat([]byte("y"), 1<<20)
 	for name, row := range map[string]struct {
@@ -82,6 +83,7 @@ func (c cancelling) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
+// CASES A10, A11
 func TestACancelledPutStopsInTheMiddleAndLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	content := bytes.Repeat([]byte("y"), 4*copyBuffer)
@@ -109,6 +111,7 @@ func TestACancelledGetStopsInTheMiddle(t *testing.T) {
 	}
 }
 
+// CASES A73
 func TestRangesOfAnObject(t *testing.T) {
 	target := openTarget(t, t.TempDir())
 	for key, content := range map[string]string{"ten": "0123456789", "empty": ""} {
@@ -151,6 +154,7 @@ func TestRangesOfAnObject(t *testing.T) {
 	}
 }
 
+// CASES A74
 func TestDeleteRemovesExactlyOneFile(t *testing.T) {
 	dir := t.TempDir()
 	target := openTarget(t, dir)
@@ -190,6 +194,7 @@ func TestDeleteRemovesDirectoriesThatItEmptied(t *testing.T) {
 	put(t, target, "pack/1/1/x") // a directory known before is made again
 }
 
+// CASES A52
 func TestAKeyThatIsAFolderOfAnotherIsRefusedInEitherOrder(t *testing.T) {
 	for _, ifAbsent := range []bool{false, true} {
 		dir := t.TempDir()
@@ -210,11 +215,13 @@ func TestAKeyThatIsAFolderOfAnotherIsRefusedInEitherOrder(t *testing.T) {
 }
 
 // TMPDIR on another device must not matter: the temporary file lies beside the final name.
+// CASES A53
 func TestTheDirectoryForTemporaryFilesIsNotUsed(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	put(t, openTarget(t, t.TempDir()), "a/b/c")
 }
 
+// CASES A21, A52, A53
 func TestATemporaryFileIsBesideTheFinalNameAndNoKeyCanNameIt(t *testing.T) {
 	dir := t.TempDir()
 	target := openTarget(t, dir)
@@ -234,6 +241,7 @@ func TestATemporaryFileIsBesideTheFinalNameAndNoKeyCanNameIt(t *testing.T) {
 	}
 }
 
+// CASES A50
 func TestLinksInsideTheTargetAreNotFollowed(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	target := openTarget(t, dir)

@@ -16,6 +16,7 @@ func openServer(t *testing.T, server teststore.Server) sdk.Target {
 	return sdk.Guard(openTarget(t, Config{Bucket: server.Bucket, Endpoint: server.Endpoint}))
 }
 
+// CASES A34, A73
 func TestTheGCSTargetPassesTheExamOnARealStore(t *testing.T) {
 	server := teststore.GCS(t)
 	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
@@ -49,6 +50,7 @@ func TestARealStoresErrorsAreRead(t *testing.T) {
 	wantCode(t, err, sdk.InvalidConfig, "bucket")
 }
 
+// CASES A73
 func TestRangesAreExactOnARealStore(t *testing.T) {
 	target := openServer(t, teststore.GCS(t))
 	for key, content := range map[string]string{"ten": "0123456789", "empty": ""} {

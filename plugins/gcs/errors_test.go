@@ -25,6 +25,7 @@ func answer(status int, reason, message string, header ...string) error {
 	return googleapi.CheckResponse(&http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))})
 }
 
+// CASES A14
 func TestEveryAnswerOfTheStoreHasAMeaning(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct {
@@ -95,6 +96,7 @@ func TestEveryAnswerOfTheStoreHasAMeaning(t *testing.T) {
 	}
 }
 
+// CASES A71
 func TestAMissingObjectIsNotAMissingBucket(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -119,6 +121,7 @@ func TestAMissingObjectIsNotAMissingBucket(t *testing.T) {
 	}
 }
 
+// CASES A14
 func TestOnlyAConditionThatFailedMeansThatTheKeyExists(t *testing.T) {
 	create := sdk.PutRequest{Key: "k", IfAbsent: true}
 	for reason, want := range map[string]sdk.Code{

@@ -87,6 +87,7 @@ func TestABodyThatIsDamagedIsNeverStored(t *testing.T) {
 	}
 }
 
+// CASES A61, A62
 func TestAPutIsOneRequestWithItsChecksumItsConditionAndItsClass(t *testing.T) {
 	content := []byte("content")
 	checksum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sdk.SumsOf(content).CRC32C))
@@ -130,6 +131,7 @@ func TestAPutIsOneRequestWithItsChecksumItsConditionAndItsClass(t *testing.T) {
 	}
 }
 
+// CASES A12
 func TestASuccessThatDoesNotNameTheObjectIsNone(t *testing.T) {
 	for _, text := range []string{`{}`, `{"name":"other","size":"7"}`, `{"name":"k","size":"6"}`, `{"error":{"code":500}}`, `<html>`, ``} {
 		target := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -141,6 +143,7 @@ func TestASuccessThatDoesNotNameTheObjectIsNone(t *testing.T) {
 	}
 }
 
+// CASES A67
 func TestOneNameWrittenTooOftenIsThrottledAndNotExists(t *testing.T) {
 	target := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -155,6 +158,7 @@ func TestOneNameWrittenTooOftenIsThrottledAndNotExists(t *testing.T) {
 }
 
 // TestParallelPutsHoldNoBodies looks at the heap while 32 Puts of 16 MiB are in the middle of theirs.
+// CASES A62, A63
 func TestParallelPutsHoldNoBodies(t *testing.T) {
 	const puts, size = 32, 16 << 20
 	var halfway sync.WaitGroup

@@ -174,6 +174,7 @@ func TestOneTokenIsFetchedForAllCallsThatWaitForIt(t *testing.T) {
 	}
 }
 
+// CASES A64
 func TestATokenThatIsRefusedIsReplacedAndTheCallMadeOnceMore(t *testing.T) {
 	calls := map[string]func(sdk.Target) error{
 		"put": func(target sdk.Target) error { return put(t, target, "k/new") },
@@ -208,6 +209,7 @@ func TestATokenThatIsRefusedIsReplacedAndTheCallMadeOnceMore(t *testing.T) {
 	}
 }
 
+// CASES A65
 func TestARotatedKeyFileIsPickedUpByTheNextCall(t *testing.T) {
 	g := startGoogle(t)
 	target, file := g.openWithKey(t)
@@ -239,6 +241,7 @@ func TestTheFileThatTheEnvironmentNamesIsUsed(t *testing.T) {
 	}
 }
 
+// CASES A64
 func TestATokenIsReplacedBeforeItEnds(t *testing.T) {
 	g := startGoogle(t)
 	g.life.Store(200) // shorter than freshFor

@@ -18,6 +18,7 @@ func openServer(t *testing.T, server teststore.Server) sdk.Target {
 	})
 }
 
+// CASES A34, A73
 func TestTheS3TargetPassesTheExamOnARealStore(t *testing.T) {
 	server := teststore.S3(t)
 	sdktest.Run(t, func(t *testing.T) *sdktest.Env {

@@ -37,6 +37,7 @@ func keyOf(r *http.Request) string {
 	return key
 }
 
+// CASES A64
 func TestExpiredCredentialsAreReadAgainAndTheCallIsMadeOnceMore(t *testing.T) {
 	for _, verb := range verbs() {
 		for _, code := range []string{"ExpiredToken", "InvalidAccessKeyId"} {
@@ -88,6 +89,7 @@ func TestConfiguredCredentialsThatExpireAreNotTriedTwice(t *testing.T) {
 	}
 }
 
+// CASES A65
 func TestARotatedFileIsPickedUpWithinAMinute(t *testing.T) {
 	file := newKeysFile(t)
 	store := record(t, stored())

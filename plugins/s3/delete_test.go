@@ -31,6 +31,7 @@ func byKey(t *testing.T, err error) map[string]*sdk.Error {
 	return errs
 }
 
+// CASES A35
 func TestADeleteAnswersForEachKey(t *testing.T) {
 	store := record(t, says(200, `<DeleteResult><Deleted><Key>a</Key></Deleted>
 		<Error><Key>b</Key><Code>AccessDenied</Code><Message>Access Denied</Message></Error>

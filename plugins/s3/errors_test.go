@@ -9,6 +9,7 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
+// CASES A14
 func TestTheAnswersOfStoresHaveTheirMeaning(t *testing.T) {
 	for _, c := range []struct {
 		code   string

@@ -11,6 +11,7 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
+// CASES A71
 func TestOnlyTheStoresOwnWordProvesThatAKeyIsAbsent(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -31,6 +32,7 @@ func TestOnlyTheStoresOwnWordProvesThatAKeyIsAbsent(t *testing.T) {
 	}
 }
 
+// CASES A73
 func TestARangeIsAskedForAsItIs(t *testing.T) {
 	const content = "0123456789"
 	store := record(t, func(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +69,7 @@ func TestARangeIsAskedForAsItIs(t *testing.T) {
 	wantError(t, err, sdk.Corrupt, "InvalidRange")
 }
 
+// CASES A16
 func TestAnObjectThatIsCutIsNeverAWholeOne(t *testing.T) {
 	store := record(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -75,6 +78,7 @@ func TestAnObjectThatIsCutIsNeverAWholeOne(t *testing.T) {
 	wantError(t, call(t.Context(), openAt(t, store.URL), "get"), sdk.Corrupt, "get k/1")
 }
 
+// CASES A66
 func TestEachVerbIsTriedOnce(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "9")
 	t.Setenv("AWS_RETRY_MODE", "adaptive")

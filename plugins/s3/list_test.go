@@ -37,6 +37,7 @@ func list(t *testing.T, target sdk.Target, req sdk.ListRequest) (keys []string, 
 	return keys, nil
 }
 
+// CASES A34
 func TestAListingBeginsAfterItsStartAndFollowsTheTokens(t *testing.T) {
 	store := record(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("continuation-token") == "" {
@@ -97,6 +98,7 @@ func TestAnEmptyListingIsOne(t *testing.T) {
 	}
 }
 
+// CASES A12
 func TestAnAnswerInA200CountsForEveryVerbThatHasOne(t *testing.T) {
 	store := record(t, says(200, errorXML("SlowDown", "Please reduce your request rate."), "Retry-After", "3"))
 	for _, verb := range []string{"put", "list", "delete"} {

@@ -48,6 +48,7 @@ func trust(t *testing.T, server *httptest.Server) {
 	t.Setenv("AWS_CA_BUNDLE", file)
 }
 
+// CASES A60, A61
 func TestABodyIsReadOnceAndSignedWithItsDigestOnHTTPAndOnHTTPS(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		for _, size := range []int{1, 4096, 5 << 20} {
@@ -157,6 +158,7 @@ func TestADamagedBodyNeverCompletesEvenWhereTheStoreDoesNotLook(t *testing.T) {
 	}
 }
 
+// CASES A44
 func TestACreateAsksForAnAbsentKeyAndItsRefusalIsExists(t *testing.T) {
 	store := record(t, says(412, errorXML("PreconditionFailed", "At least one of the pre-conditions you specified did not hold")))
 	req := putRequest("k", "x")
@@ -240,6 +242,7 @@ func TestARaceOfCreatesIsExistsOnlyWhenThereIsAnObject(t *testing.T) {
 	}
 }
 
+// CASES A12
 func TestA200ThatNoStoreGivesIsNoSuccessOfAPut(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"a page":     says(200, "<html><body>Please log in</body></html>", "ETag", `"e"`),
@@ -299,6 +302,7 @@ func TestADigestIsAttestedOnlyWhenTheStoreSaysIt(t *testing.T) {
 }
 
 // The heap is bounded by all that is ever allocated, which is what a test can measure without luck.
+// CASES A63
 func TestSixtyFourPutsOfSixteenMiBAtOnceNeedLittleMemory(t *testing.T) {
 	const puts, size = 64, 16 << 20
 	var arrived sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
+// CASES A12, A13, A14, A35, A60, A71, A72
 func TestTheS3TargetTakesARudeStoreForWhatItIs(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAENV")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "the-secret")

@@ -98,6 +98,7 @@ func TestBeforeListIsGivenTheRequestAndAskedForEachPage(t *testing.T) {
 	}
 }
 
+// CASES A73
 func TestRangesMeanTheSameOnEveryStore(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -132,6 +133,7 @@ func TestRangesMeanTheSameOnEveryStore(t *testing.T) {
 	}
 }
 
+// CASES A10
 func TestAWriterIsCancelledBeforeItIsClosedWhenTheBodyFails(t *testing.T) {
 	content := bytes.Repeat([]byte("x"), 300_000)
 	sums := sdk.SumsOf(content)
@@ -166,6 +168,7 @@ type failingAt struct{ err error }
 
 func (f failingAt) ReadAt([]byte, int64) (int, error) { return 0, f.err }
 
+// CASES A10
 func TestAPutThatIsCancelledOnItsWayIsNotPublished(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &script{
@@ -222,6 +225,7 @@ func TestExistsIsNoAnswerToAPutWithoutACondition(t *testing.T) {
 	}
 }
 
+// CASES A35
 func TestTheFailuresOfADeleteAreJoinedWithTheirKeysAndTheOthersAreDone(t *testing.T) {
 	var keys []string
 	for i := range 100 {

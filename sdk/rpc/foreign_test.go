@@ -102,6 +102,7 @@ func end(n int64, of string) *pb.GetEvent {
 	return &pb.GetEvent{Event: &pb.GetEvent_End{End: &pb.GetEnd{Size: n, Sha256: sum[:]}}}
 }
 
+// CASES A16
 func TestAReadIsNeverShortAndClean(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []*pb.GetEvent
@@ -170,6 +171,7 @@ func TestAFetchIsReadBackFromTheSpool(t *testing.T) {
 	}
 }
 
+// CASES A16
 func TestAPutWithoutDoneIsNoSuccess(t *testing.T) {
 	client, _ := startForeign(t, foreign{put: func(s grpc.ServerStreamingServer[pb.PutEvent]) error {
 		return s.Send(&pb.PutEvent{Event: &pb.PutEvent_Progress{Progress: &pb.Progress{Bytes: 1}}})
@@ -188,6 +190,7 @@ func page(end bool, keys ...string) *pb.ListPage {
 	return p
 }
 
+// CASES A34
 func TestAListingIsCompleteAndInOrderOrAFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		pages []*pb.ListPage

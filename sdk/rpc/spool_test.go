@@ -58,6 +58,7 @@ func TestALargeBodyThatLiesElsewhereIsRefused(t *testing.T) {
 	}
 }
 
+// CASES A17
 func TestADamagedSmallBodyNeverLeavesTheHost(t *testing.T) {
 	mem := newStore()
 	client, _ := serveTarget(t, mem, Clocks{})
@@ -70,6 +71,7 @@ func TestADamagedSmallBodyNeverLeavesTheHost(t *testing.T) {
 	}
 }
 
+// CASES A18
 func TestASpoolFileThatShrankIsCorruptBeforeTheStoreSeesIt(t *testing.T) {
 	mem := newStore()
 	client, spool := serveTarget(t, mem, Clocks{})

@@ -155,6 +155,7 @@ func (someFail) Delete(context.Context, []string) error {
 	)
 }
 
+// CASES A35
 func TestDeleteTellsEachKeyThatFailed(t *testing.T) {
 	client, _ := serveTarget(t, someFail{}, Clocks{})
 	err := client.Delete(t.Context(), []string{"a", "b", "c", "d"})
