@@ -42,7 +42,7 @@ const (
 	// MaxCommitText bounds a commit's text before compression, so that a reader can bound its memory. Half of the text of
 	// an ordinary commit is hexadecimal digests and does not shrink below half: MaxCommit is met first.
 	MaxCommitText = 256 << 20
-	// MaxSmall bounds FORMAT.json, an epoch and a gc object.
+	// MaxSmall bounds FORMAT.json, an epoch, a gc object and a pin.
 	MaxSmall = 1 << 20
 
 	// ZstdWindow is the largest window of a zstd frame in a repository: a decoder may refuse to allocate more.

@@ -93,6 +93,9 @@ func GCPrefix(prefix string) string { return prefix + "/" + gcDir }
 // PackPrefix lists the packs by epoch, number and digest, ascending.
 func PackPrefix(prefix string) string { return prefix + "/" + packDir }
 
+// PinPrefix lists the pins.
+func PinPrefix(prefix string) string { return prefix + "/" + pinDir }
+
 // ProbePrefix lists the objects of probes. They are no part of a repository: they may lie where none is, they hold nothing, and whoever finds one
 // passes it over. They lie below the prefix all the same, for an operator may have given a host no rights beside it.
 func ProbePrefix(prefix string) string { return prefix + "/" + probeDir }
@@ -112,6 +115,22 @@ func ParseCommitKey(prefix, key string) (uint64, error) {
 // ParseGCKey gives the number of a gc object's key; any other key is refused.
 func ParseGCKey(prefix, key string) (uint64, error) {
 	return parseNumberKey(GCPrefix(prefix), ".json", key)
+}
+
+// ParsePinKey gives the name in a pin's key; any other key is refused.
+func ParsePinKey(prefix, key string) (string, error) {
+	rest, ok := strings.CutPrefix(key, PinPrefix(prefix))
+	if !ok {
+		return "", foreign(key)
+	}
+	name, ok := strings.CutSuffix(rest, ".json")
+	if !ok {
+		return "", foreign(key)
+	}
+	if err := CheckPinName(name); err != nil {
+		return "", fmt.Errorf("key %q: %w", key, err)
+	}
+	return name, nil
 }
 
 // ParsePackKey gives the id in a pack's key; any other key is refused.
