@@ -16,6 +16,14 @@
 // model_test.go drives the real code through lost replies, late requests, stalls, partitions, wrong clocks, full disks, kills and a wiped store,
 // and shows that each rule taken away is noticed; docs/simulation.md says how to read it.
 //
+// # How commits go
+//
+// [Worker.Maintain] is retention and sweep. It takes the epoch, the last landed number and the newest commit as a value from the worker, and from
+// there on runs beside the pushes: what they do lies above that number. Retention reads the highest gc object, the commits and the pins, plans
+// ([repository.PlanRetention]), and creates the next gc object, which is the moment at which commits are gone for every reader; after another look
+// at the epoch their objects are deleted. A sweep lists the packs, and only then reads every commit that exists; what none of them names
+// and none can come to name ([repository.PlanSweep]) is deleted after a look at the epoch. No clock decides what may be swept.
+//
 // # Goroutines
 //
 // [Worker.Push] runs the job on the caller's goroutine and owns the ones it starts for uploads: they have ended when it returns. The

@@ -39,9 +39,13 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 		w.state.failed(rec)
 	}
 	w.state.keep(rec)
+	w.state.Maintenance = w.Status().Maintenance
 	saved := w.save()
 	w.show(func() {
 		w.running = nil
+		if err != nil {
+			w.failures++
+		}
 		w.epoch, w.head = s.epoch, s.last
 		w.judge(err)
 		if err == nil {
@@ -153,6 +157,7 @@ func (w *Worker) show(change func()) {
 	defer w.mu.Unlock()
 	w.shown = *w.state
 	w.shown.Jobs = slices.Clone(w.state.Jobs)
+	w.stand = w.session.standing()
 	change()
 }
 

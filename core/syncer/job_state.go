@@ -42,6 +42,8 @@ type state struct {
 	FailedAt        time.Time `json:"failed_at,omitzero"`
 	Failures        int       `json:"failures"` // periodic jobs failed in a row
 
+	Maintenance *Maintenance `json:"maintenance,omitempty"` // the last run, as of the last job
+
 	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed; a memory for status, every session asks for itself
 	Proof   *Proof       `json:"proof,omitempty"`  // of the last verification that found nothing wrong
 	Adopted *adoption    `json:"adopted,omitempty"`

@@ -46,6 +46,8 @@ type Status struct {
 	FailedAt        time.Time `json:"failed_at,omitzero"`
 	Failures        int       `json:"failures"` // periodic jobs failed in a row
 
+	Maintenance *Maintenance `json:"maintenance,omitempty"` // the last run of retention and sweep; nil = never
+
 	TakenBy *repository.Epoch `json:"taken_by,omitempty"` // fenced: who holds the repository
 	Running *JobRecord        `json:"running,omitempty"`
 	Jobs    []JobRecord       `json:"jobs"` // finished ones, newest last
@@ -64,7 +66,7 @@ func (w *Worker) Status() Status {
 		Fencing: cmp.Or(w.cfg.Fencing, FencingRequired), Rights: w.shown.Rights,
 		Committed: w.shown.Committed, Proof: w.shown.Proof, Success: w.shown.Success, Periodic: w.shown.Periodic, PeriodicAt: w.shown.PeriodicAt,
 		Failure: w.shown.Failure, PeriodicFailure: w.shown.PeriodicFailure, FailedAt: w.shown.FailedAt, Failures: w.shown.Failures,
-		Trouble: w.trouble,
+		Trouble: w.trouble, Maintenance: w.maintenance,
 	}
 	if s.PeriodicAt.IsZero() {
 		s.PeriodicAt = w.shown.FirstSeen

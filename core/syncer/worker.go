@@ -32,6 +32,8 @@ type Config struct {
 	Fencing   Fencing  // "" = FencingRequired
 	Slots     *Limiter // shared by all workers of one target; nil = a limiter of its own with DefaultConcurrency
 
+	Retention *repository.Retention // what Maintain retires; nil = every commit is kept
+
 	RetryBudget time.Duration    // how long one call is repeated; 0 = RetryBudget
 	Now         func() time.Time // required
 	Jitter      func() float64   // in [0, 1), for the backoff; nil = math/rand
@@ -54,6 +56,9 @@ type Worker struct {
 	probe   probing     // of every session
 	state   *state      // as saved, or about to be
 
+	upkeep chan struct{} // holds one token: whoever has it maintains the repository, and owns memo
+	memo   *memo
+
 	mu        sync.Mutex // guards what Status shows, below; never held over a call that can block
 	shown     state      // a copy that nobody changes
 	running   *tally     // nil = no job
@@ -64,6 +69,10 @@ type Worker struct {
 	head      uint64
 	takenBy   *repository.Epoch
 	trouble   string
+
+	stand       *session // a copy of session as the last job left it, for maintenance; nobody changes it
+	failures    uint64   // jobs that have failed, for maintenance: they may have left packs behind
+	maintenance *Maintenance
 }
 
 // Open makes the worker and reads what it remembers of earlier runs. It makes no call to the store: a target that is down does not keep
@@ -83,7 +92,7 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	t := tuning{slots: cfg.Slots, budget: cfg.RetryBudget, jitter: cfg.Jitter, log: cfg.Log}.withDefaults()
 	cfg.Slots, cfg.Log = t.slots, t.log
 	w := &Worker{
-		cfg: cfg, source: src, memory: m, packs: packs, turn: make(chan struct{}, 1), condition: Ready,
+		cfg: cfg, source: src, memory: m, packs: packs, turn: make(chan struct{}, 1), upkeep: make(chan struct{}, 1), condition: Ready,
 		codec: commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit},
 	}
 	w.calls = t.caller(cfg.Target, cfg.Now, nil) // each job brings its own tally
@@ -96,7 +105,7 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	if w.trouble != "" {
 		cfg.Log.Warn("sync state was damaged", "target", cfg.Target, "reason", w.trouble)
 	}
-	w.session = w.newSession()
+	w.session, w.maintenance = w.newSession(), w.state.Maintenance
 	if err := w.save(); err != nil {
 		return nil, fmt.Errorf("target %q: %w", cfg.Target, err)
 	}

@@ -1,0 +1,93 @@
+package syncer
+
+import (
+	"context"
+
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
+)
+
+// maxSwept is how many packs one run deletes at most: a hundred calls, and 1.6 TB of full packs.
+const maxSwept = 100 * sdk.MaxDelete
+
+// sweep deletes the packs that no commit names and that none can come to name. The packs are listed first, then every commit that exists is read.
+func (u *upkeepRun) sweep(ctx context.Context) error {
+	if u.report.Policy == nil { // else retention has read it
+		if err := u.readGC(ctx); err != nil {
+			return err
+		}
+	}
+	packs, foreign, err := u.packs(ctx)
+	if err != nil {
+		return err
+	}
+	named, err := u.named(ctx)
+	if err != nil {
+		return err
+	}
+	plan := repository.PlanSweep(repository.SweepFacts{Packs: packs, Named: named, Epoch: u.epoch, Last: u.last})
+	u.report.Sweep = &SweepReport{
+		Packs: plan.Packs, Bytes: plan.Bytes, Orphans: int64(len(plan.Condemned)), OrphanBytes: plan.CondemnedBytes,
+		Undecided: plan.Spared, UndecidedBytes: plan.SparedBytes, Foreign: foreign, More: len(plan.Condemned) > maxSwept,
+	}
+	if u.req.DryRun {
+		return nil
+	}
+	return u.deletePacks(ctx, plan.Condemned[:min(len(plan.Condemned), maxSwept)])
+}
+
+// packs lists the packs, and counts what lies between them.
+func (u *upkeepRun) packs(ctx context.Context) (packs []repository.StoredPack, foreign int64, err error) {
+	objects, _, err := u.objects(ctx, repository.PackPrefix(u.prefix), listPackSize)
+	for _, obj := range objects {
+		id, err := repository.ParsePackKey(u.prefix, obj.Key)
+		if err != nil {
+			foreign++
+			continue
+		}
+		packs = append(packs, repository.StoredPack{ID: id, Size: obj.Size})
+	}
+	return packs, foreign, err
+}
+
+// named are the packs that commits name. A dry run takes the commits that it would have deleted for deleted.
+func (u *upkeepRun) named(ctx context.Context) (map[repository.PackID]struct{}, error) {
+	rows, err := u.commits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone := map[uint64]bool{}
+	if u.req.DryRun {
+		for _, v := range u.report.Verdicts {
+			gone[v.Number] = !v.Keep
+		}
+	}
+	named := map[repository.PackID]struct{}{}
+	for _, row := range rows {
+		if gone[row.facts.Number] {
+			continue
+		}
+		for _, id := range row.packs {
+			named[id] = struct{}{}
+		}
+	}
+	return named, nil
+}
+
+func (u *upkeepRun) deletePacks(ctx context.Context, condemned []repository.StoredPack) error {
+	keys, size := make([]string, len(condemned)), map[string]int64{}
+	for i, p := range condemned {
+		keys[i] = repository.PackKey(u.prefix, p.ID)
+		size[keys[i]] = p.Size
+	}
+	troubles := len(u.trouble)
+	gone, err := u.deleteAll(ctx, "packs", keys)
+	u.report.Sweep.Swept = int64(len(gone))
+	for _, key := range gone {
+		u.report.Sweep.SweptBytes += size[key]
+	}
+	if err == nil && len(u.trouble) == troubles && !u.report.Sweep.More {
+		u.memo.swept, u.memo.failures = true, u.failures
+	}
+	return err
+}
