@@ -16,11 +16,52 @@ func (p *program) pipelineCommand() *cobra.Command {
 	stop := p.verb("stop PIPELINE", "Take a last checkpoint, push it where push_on_shutdown says so, and stop", "is stopping",
 		func(ctx context.Context, c *client.Client, name string) error { return c.Stop(ctx, name, !now) })
 	stop.Flags().BoolVar(&now, "now", false, "stop without a checkpoint and without a push")
-	return group("pipeline", "Start, pause, resume, stop and adopt",
+	return group("pipeline", "Start, pause, resume, stop, follow, activate and adopt",
 		p.verb("start PIPELINE", "Start a stopped or failed pipeline", "is starting", starting),
 		p.verb("pause PIPELINE", "Hold back steps; checkpoints and pushes go on", "is paused", pausing),
 		p.verb("resume PIPELINE", "End a pause", "runs on", resuming),
-		stop, p.adoptCommand())
+		stop,
+		p.verb("standby PIPELINE", "Make a stopped pipeline, or a primary that was fenced, follow its target", "becomes a standby", following),
+		p.activateCommand(), p.adoptCommand())
+}
+
+func following(ctx context.Context, c *client.Client, name string) error { return c.Standby(ctx, name) }
+
+func (p *program) activateCommand() *cobra.Command {
+	var opts client.ActivateOptions
+	cmd := &cobra.Command{
+		Use: "activate PIPELINE", Short: "Make a standby the primary: fence the one before, pull the newest commit, start from it", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			done, err := p.client().Activate(cmd.Context(), args[0], opts)
+			if err != nil {
+				return err
+			}
+			return p.show(done, func(w io.Writer) { writeActivated(w, args[0], done) })
+		},
+	}
+	cmd.Flags().BoolVar(&opts.AcceptLocal, "accept-local", false, "start the local copy where the newest commit cannot be had, and tell what is lost")
+	cmd.Flags().StringVar(&opts.Target, "target", "", "only this target has to answer, and only it is claimed (default: all of the pipeline)")
+	return cmd
+}
+
+func writeActivated(w io.Writer, name string, a client.Activated) {
+	if a.From == nil {
+		fmt.Fprintf(w, "%s is the primary now, with an empty state\n", name)
+	} else {
+		fmt.Fprintf(w, "%s is the primary now, from checkpoint %s (step %d, commit %d of target %s), %s pulled\n", name, a.From.UUID, a.From.Step, a.Number, a.Target, size(a.PulledBytes))
+	}
+	fmt.Fprintf(w, "  %s\n", a.Loss.Text)
+	for _, c := range a.Claims {
+		switch {
+		case c.Fenced != "":
+			fmt.Fprintf(w, "  target %s: epoch %d; fenced: %s\n", c.Target, c.Epoch, c.Fenced)
+		case c.Error == "":
+			fmt.Fprintf(w, "  target %s: epoch %d\n", c.Target, c.Epoch)
+		}
+	}
+	for _, warning := range a.Warnings {
+		fmt.Fprintf(w, "  WARNING: %s\n", warning)
+	}
 }
 
 func starting(ctx context.Context, c *client.Client, name string) error { return c.Start(ctx, name) }

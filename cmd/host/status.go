@@ -52,6 +52,10 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 	if v.Error != "" {
 		fmt.Fprintf(w, "  error: %s\n", v.Error)
 	}
+	if v.Standby != nil {
+		writeStandby(w, v, *v.Standby, now)
+		return
+	}
 	if v.StartedFrom != "" {
 		fmt.Fprintf(w, "  started: %s\n", v.StartedFrom)
 	}

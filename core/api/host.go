@@ -28,7 +28,9 @@ type Pipeline interface {
 	Start(ctx context.Context) error
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	Activate(ctx context.Context) error
+	// Activate makes a standby the primary; it answers when that runs, or when it has failed.
+	Activate(ctx context.Context, opts client.ActivateOptions) (client.Activated, error)
+	Standby(ctx context.Context) error
 	Stop(ctx context.Context, checkpoint bool) error
 	Adopt(ctx context.Context, target string) error
 

@@ -64,7 +64,12 @@ func (r *routes) pipelines() {
 	r.transition("start", "Start a stopped or failed pipeline", Pipeline.Start)
 	r.transition("pause", "Pause: no steps, but checkpoints and pushes go on", Pipeline.Pause)
 	r.transition("resume", "Resume a paused pipeline", Pipeline.Resume)
-	r.transition("activate", "Make a standby the primary; in any other state an illegal transition", Pipeline.Activate)
+	r.transition("standby", "Make a stopped or failed pipeline, or a fenced primary, follow its target", Pipeline.Standby)
+	act(r, r.verb("activate", "Make a standby the primary: claim every target, which fences the primary before, pull the newest commit, start from it"),
+		func(ctx context.Context, p Pipeline, in *activateInput) (*body[client.Activated], error) {
+			done, err := p.Activate(ctx, client.ActivateOptions{AcceptLocal: !in.RequireLatest, Target: in.Target})
+			return &body[client.Activated]{done}, err
+		})
 	act(r, r.verb("stop", "Checkpoint, push where push_on_shutdown, and stop"), func(ctx context.Context, p Pipeline, in *stopInput) (*empty, error) {
 		return nil, p.Stop(ctx, in.Checkpoint)
 	})
@@ -89,6 +94,12 @@ func (r *routes) transition(verb, summary string, do func(Pipeline, context.Cont
 type stopInput struct {
 	PipelineName
 	Checkpoint bool `query:"checkpoint" default:"true" doc:"false: neither checkpoint nor push first."`
+}
+
+type activateInput struct {
+	PipelineName
+	RequireLatest bool   `query:"require_latest" default:"true" doc:"false: when a target cannot be claimed or its newest commit cannot be pulled, start the local copy and tell what is lost."`
+	Target        string `query:"target" doc:"Only this target has to answer, and only it is claimed; left out: all of them."`
 }
 
 type targetInput struct {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -40,11 +41,14 @@ func (f *fakePipeline) View() client.PipelineView {
 	}
 	return client.PipelineView{Name: "p", State: "running", Storage: storage}
 }
-func (f *fakePipeline) Stats() client.Stats            { return client.Stats{Step: 7} }
-func (f *fakePipeline) Start(context.Context) error    { return f.note("start") }
-func (f *fakePipeline) Pause(context.Context) error    { return f.note("pause") }
-func (f *fakePipeline) Resume(context.Context) error   { return f.note("resume") }
-func (f *fakePipeline) Activate(context.Context) error { return f.note("activate") }
+func (f *fakePipeline) Stats() client.Stats           { return client.Stats{Step: 7} }
+func (f *fakePipeline) Start(context.Context) error   { return f.note("start") }
+func (f *fakePipeline) Pause(context.Context) error   { return f.note("pause") }
+func (f *fakePipeline) Resume(context.Context) error  { return f.note("resume") }
+func (f *fakePipeline) Standby(context.Context) error { return f.note("standby") }
+func (f *fakePipeline) Activate(_ context.Context, o client.ActivateOptions) (client.Activated, error) {
+	return client.Activated{PulledBytes: 5}, f.note(fmt.Sprintf("activate %+v", o))
+}
 func (f *fakePipeline) Adopt(_ context.Context, target string) error {
 	return f.note("adopt " + target)
 }

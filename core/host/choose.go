@@ -24,6 +24,28 @@ type seen struct {
 	readers map[string]*syncer.Reader
 	commits map[string]*repository.Commit // by target: the one that was asked for
 	owner   uuid.UUID                     // pipeline id of their repositories; Nil = there is none
+
+	seed       *syncer.Reader     // nil = it was not asked
+	seedCommit *repository.Commit // nil = it does not hold what was asked for
+}
+
+// commit is what a choice takes from a repository; nil = it takes nothing from one.
+func (s seen) commit(choice syncer.Choice) *repository.Commit {
+	switch choice.Kind {
+	case syncer.FromTarget:
+		return s.commits[choice.Target]
+	case syncer.FromSeed:
+		return s.seedCommit
+	}
+	return nil
+}
+
+// reader is of the repository that a choice takes from.
+func (s seen) reader(choice syncer.Choice) *syncer.Reader {
+	if choice.Kind == syncer.FromSeed {
+		return s.seed
+	}
+	return s.readers[choice.Target]
 }
 
 // startFacts looks at what there is to start from. Targets are asked only when local state does not decide.
@@ -38,17 +60,16 @@ func (p *pipeline) startFacts(ctx context.Context, r *run, c circuit.Circuit) (s
 	if facts.AskTargets() {
 		p.ask(ctx, r, &facts, &found)
 	}
-	return facts, found, nil
+	if facts.AskSeed() {
+		err = p.askSeed(ctx, r, &facts, &found)
+	}
+	return facts, found, err
 }
 
 func (p *pipeline) localFacts(ctx context.Context, c circuit.Circuit) (syncer.StartFacts, error) {
-	facts := syncer.StartFacts{Honoured: p.known().Honoured, FailIfAbsent: p.cfg.Backend.Start.FailIfNoCheckpoint}
-	switch from := p.cfg.Backend.Start.From; from {
-	case "":
-	case "latest":
-		facts.From.Latest = true
-	default:
-		facts.From.Checkpoint = uuid.MustParse(from) // config has parsed it
+	facts := syncer.StartFacts{From: p.startFrom(), Honoured: p.known().Honoured, FailIfAbsent: p.cfg.Backend.Start.FailIfNoCheckpoint}
+	if seed, ok := p.cfg.Backend.Seed(); ok {
+		facts.SeedName = seed.Target
 	}
 	if p.scratch() { // whatever lies there
 		return facts, nil
@@ -68,6 +89,19 @@ func (p *pipeline) localFacts(ctx context.Context, c circuit.Circuit) (syncer.St
 		facts.Local = &syncer.StatePoint{ID: manifests[n-1].ID, Step: manifests[n-1].Step}
 	}
 	return facts, nil
+}
+
+// startFrom is start_from_checkpoint.
+func (p *pipeline) startFrom() syncer.StartFrom { return startFrom(p.cfg.Backend.Start.From) }
+
+func startFrom(written string) syncer.StartFrom {
+	switch written {
+	case "":
+		return syncer.StartFrom{}
+	case "latest":
+		return syncer.StartFrom{Latest: true}
+	}
+	return syncer.StartFrom{Checkpoint: uuid.MustParse(written)} // config has parsed it
 }
 
 // answer is what one target said.
@@ -115,6 +149,7 @@ func (p *pipeline) ask(ctx context.Context, r *run, facts *syncer.StartFacts, fo
 func (a *answer) ask(ctx context.Context, reader *syncer.Reader, wanted syncer.Selector) {
 	head, err := reader.Discover(ctx)
 	a.format, a.commit = head.Format, head.Commit
+	a.state.Holds = head.Commit != nil
 	if a.commit != nil && wanted != (syncer.Selector{}) {
 		a.commit, err = reader.Find(ctx, wanted)
 	}

@@ -100,6 +100,8 @@ type conf struct {
 	object     bool   // on target t
 	more       string // further blocks
 	sync       string // in place of the sync block
+	pull       string // pull_interval
+	seed       string // attributes of a seed block on target "t"
 }
 
 const schema = "CREATE TABLE t0 (id INTEGER, text TEXT)"
@@ -149,8 +151,10 @@ func pipelineBlock(name string, c conf) string {
 	} else {
 		fmt.Fprintf(&b, "    sync \"t\" {\n      push_on_shutdown = %v\n", c.atEnd)
 		line("      push_interval = %q", c.push)
+		line("      pull_interval = %q", c.pull)
 		b.WriteString("    }\n")
 	}
+	line("    seed \"t\" {\n%s\n    }", c.seed)
 	b.WriteString("  }\n}\n")
 	return b.String()
 }

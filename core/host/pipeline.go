@@ -19,6 +19,7 @@ type state string
 
 const (
 	stateStopped  state = "stopped"
+	stateStandby  state = "standby"
 	stateStarting state = "starting"
 	stateRunning  state = "running"
 	stateStopping state = "stopping"
@@ -47,6 +48,8 @@ type pipeline struct {
 	workers  []*syncer.Worker    // in the order of the sync blocks; empty before the first state
 	summary  circuit.SyncSummary // of sync status, as saved; a loop knows better
 	rest     rest                // what it held when nothing ran last
+	follower *syncer.Follower    // of a standby; nil = it has not followed in this host
+	refused  string              // why the last activation failed; "" = it did not
 }
 
 // newPipeline takes the pipeline's folder. What it remembers is read here, so that status tells what is safe before the first run; when it
@@ -102,7 +105,10 @@ func (p *pipeline) launch() {
 func (p *pipeline) drive(ctx context.Context, r *run) {
 	defer close(r.done)
 	defer r.cancel()
-	err := guarded("start", func() error { return p.begin(ctx, r) })
+	err := guarded("start", func() error { return p.asStandby(ctx, r) })
+	if err == nil {
+		err = guarded("start", func() error { return p.begin(ctx, r) })
+	}
 	if err == nil {
 		err = r.loop.Run(ctx)
 	}
@@ -112,7 +118,13 @@ func (p *pipeline) drive(ctx context.Context, r *run) {
 			err = errors.Join(err, fmt.Errorf("close circuit: %w", failed))
 		}
 	}
+	p.tell(r, outcome{err: brokeOff(p.cfg.Name, err)})
 	p.ended(ctx, r, err)
+}
+
+// brokeOff is for whoever waits for an activation whose run has ended.
+func brokeOff(name string, err error) error {
+	return notRunning(name, fmt.Sprintf("its activation broke off and goes on at the next start (%v)", err))
 }
 
 // ended notes how a run ended. One that was cut off because it was asked to end has not failed, nor has one whose stop did not get all done.
@@ -141,6 +153,9 @@ func (p *pipeline) ended(ctx context.Context, r *run, err error) {
 		p.state, p.err = stateFailed, err
 		logFailure(p.log, "pipeline failed", err)
 	}
+	if r.thenFollow && p.work != nil {
+		p.launch()
+	}
 }
 
 // running gives the open circuit and its loop to the run, unless that was told to end meanwhile.
@@ -150,7 +165,7 @@ func (p *pipeline) running(ctx context.Context, r *run, loop *circuit.Loop) erro
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	r.loop, p.state = loop, stateRunning
+	r.loop, p.state, p.follower, p.refused = loop, stateRunning, nil, ""
 	p.log.Info("pipeline running", "incarnation", r.id, "from", r.from)
 	for _, block := range p.cfg.Backend.Repositories() {
 		for _, warning := range syncer.Warnings(syncer.Fencing(block.Fencing), nil) {
@@ -214,6 +229,7 @@ func (p *pipeline) ready() error {
 	switch {
 	case p.state == stateFailed:
 		return fmt.Errorf("pipeline %q has failed: %w", p.cfg.Name, p.err)
+	case p.desired == checkpoint.Standby && p.state == stateStandby:
 	case p.desired != checkpoint.Stopped && p.state != stateRunning:
 		return fmt.Errorf("pipeline %q is %s", p.cfg.Name, p.state)
 	}

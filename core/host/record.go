@@ -47,7 +47,12 @@ func (p *pipeline) hasRecalled() bool {
 // want keeps the state that an operator asked for, so that the next start of the host takes it up. Memory storage forgets, and what
 // could not be read is not overwritten.
 func (p *pipeline) want(desired checkpoint.Desired) error {
-	err := p.changeRecord(func(record *checkpoint.Pipeline) { record.Desired = desired })
+	err := p.changeRecord(func(record *checkpoint.Pipeline) {
+		record.Desired = desired
+		if desired == checkpoint.Stopped {
+			record.Activation = nil
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("keep desired state of pipeline %q: %w", p.cfg.Name, err)
 	}
@@ -74,6 +79,7 @@ func (p *pipeline) keepIdentity(owner uuid.UUID) error {
 func (p *pipeline) keepHistory(history checkpoint.History, honoured uuid.UUID) error {
 	return p.changeRecord(func(record *checkpoint.Pipeline) {
 		record.History = history
+		record.Standby, record.Activation, record.Followed = false, nil, nil // a state of its own makes a primary
 		if honoured != uuid.Nil {
 			record.Honoured = append(append([]uuid.UUID{}, record.Honoured...), honoured)
 		}

@@ -52,7 +52,7 @@ func (p *pipeline) take(ctx context.Context, r *run, c circuit.Circuit, choice s
 	if choice.Kind == syncer.KeepLive {
 		return nil
 	}
-	if commit := found.commits[choice.Target]; choice.Kind == syncer.FromTarget {
+	if commit := found.commit(choice); commit != nil {
 		of := commit.Checkpoint.Identity
 		if err := sameCircuit(c.Identity(), choice.Checkpoint, circuit.Identity{Kind: of.Kind, Fingerprint: of.Fingerprint}); err != nil {
 			return err
@@ -65,14 +65,14 @@ func (p *pipeline) take(ctx context.Context, r *run, c circuit.Circuit, choice s
 	switch choice.Kind {
 	case syncer.StartFreshly:
 		return p.takeNothing(found)
-	case syncer.FromTarget:
+	case syncer.FromTarget, syncer.FromSeed:
 		if err := p.pull(ctx, r, choice, found); err != nil {
 			return err
 		}
 		p.host.hook("start.pulled")
 	}
 	r.phase(fmt.Sprintf("restoring checkpoint %s", choice.Checkpoint), nil)
-	return p.takeCheckpoint(ctx, c, choice, found)
+	return p.takeCheckpoint(ctx, r, c, choice, found)
 }
 
 // takeNothing begins an empty state of a new lineage.
@@ -95,7 +95,7 @@ func (p *pipeline) takeNothing(found seen) error {
 }
 
 func (p *pipeline) pull(ctx context.Context, r *run, choice syncer.Choice, found seen) error {
-	reader := found.readers[choice.Target]
+	reader := found.reader(choice)
 	var done, total atomic.Int64
 	r.phase(fmt.Sprintf("pulling checkpoint %s from target %q", choice.Checkpoint, choice.Target), func() string {
 		text := fmt.Sprintf("%d of %d bytes", done.Load(), total.Load())
@@ -111,8 +111,9 @@ func (p *pipeline) pull(ctx context.Context, r *run, choice syncer.Choice, found
 	return err
 }
 
-// takeCheckpoint restores a local checkpoint into the live folder. A pulled one was checked chunk by chunk as it came.
-func (p *pipeline) takeCheckpoint(ctx context.Context, c circuit.Circuit, choice syncer.Choice, found seen) error {
+// takeCheckpoint restores a local checkpoint into the live folder. A pulled one was checked chunk by chunk as it came, and
+// that of a standby when it was activated.
+func (p *pipeline) takeCheckpoint(ctx context.Context, r *run, c circuit.Circuit, choice syncer.Choice, found seen) error {
 	pinned, err := p.dir.Checkpoints().Pin(choice.Checkpoint)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (p *pipeline) takeCheckpoint(ctx context.Context, c circuit.Circuit, choice
 	if err := sameCircuit(c.Identity(), m.ID, circuit.Identity{Kind: m.Kind, Fingerprint: m.Fingerprint}); err != nil {
 		return err
 	}
-	if choice.Kind == syncer.FromLocal {
+	if choice.Kind == syncer.FromLocal && r.verified != m.ID {
 		if err := checkpoint.Verify(ctx, pinned.Dir(), m); err != nil {
 			return err
 		}

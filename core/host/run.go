@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/circuit"
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // run is one incarnation: one circuit, opened once, and the loop that drives it. What is not guarded by its own mutex is by the pipeline's.
@@ -23,6 +24,12 @@ type run struct {
 	offset  uint64          // how far our step numbers are ahead of the circuit's own, see renumbered
 	loop    *circuit.Loop   // nil until the circuit is open
 	from    string          // what it started from, for people
+
+	endFollow  context.CancelFunc // of a standby: the following ends, at once
+	told       chan<- outcome     // whoever waits for the activation; nil = nobody
+	activated  *client.Activated  // nil = this run was no standby
+	verified   uuid.UUID          // the checkpoint that was just read from end to end, or pulled; Nil = none
+	thenFollow bool               // when it has ended, the next run is a standby
 
 	mu     sync.Mutex // guards what stands below
 	doing  string     // on the way to the loop

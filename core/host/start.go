@@ -43,7 +43,13 @@ func (p *pipeline) begin(ctx context.Context, r *run) error {
 	}
 	waker.loop.Store(loop)
 	p.host.hook("start.opened")
-	return p.running(ctx, r, loop)
+	if err := p.running(ctx, r, loop); err != nil {
+		return err
+	}
+	if r.activated != nil {
+		p.tell(r, outcome{done: *r.activated})
+	}
+	return nil
 }
 
 // opened notes the open circuit, numbered so that its steps go on above the newest checkpoint.
@@ -133,8 +139,10 @@ func (p *pipeline) prepare(ctx context.Context, r *run, c circuit.Circuit) (prep
 			return prepared{}, err
 		}
 	}
-	if err := p.openWorkers(r.id); err != nil {
-		return prepared{}, err
+	if r.activated == nil { // else they hold the epochs that were claimed
+		if err := p.openWorkers(r.id); err != nil {
+			return prepared{}, err
+		}
 	}
 	if err := p.tellSeen(ctx, choice, seen); err != nil {
 		return prepared{}, err

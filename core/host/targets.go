@@ -24,6 +24,9 @@ func newTargets(cfg *config.Config, spool *syncer.Spool, opts Options) (map[stri
 		for _, block := range p.Backend.Repositories() {
 			used[block.Target] = true
 		}
+		if seed, ok := p.Backend.Seed(); ok {
+			used[seed.Target] = true
+		}
 	}
 	all := map[string]*target{}
 	for _, c := range cfg.Targets {
@@ -72,5 +75,8 @@ func (h *Host) retryPlugins(cfg config.Pipeline, target string) {
 		if target == "" || target == block.Target {
 			h.targets[block.Target].plugin.Reset()
 		}
+	}
+	if seed, ok := cfg.Backend.Seed(); ok && target == "" {
+		h.targets[seed.Target].plugin.Reset()
 	}
 }

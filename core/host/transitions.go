@@ -16,7 +16,7 @@ func (p *pipeline) Start(context.Context) error {
 	if err := p.startable(); err != nil {
 		return err
 	}
-	if err := p.want(checkpoint.Running); err != nil {
+	if err := p.want(p.role()); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -27,6 +27,14 @@ func (p *pipeline) Start(context.Context) error {
 	p.host.retryPlugins(p.cfg, "")
 	p.launch()
 	return nil
+}
+
+// role is the state that a start leads to: a standby stays one until it is activated, also when it was stopped.
+func (p *pipeline) role() checkpoint.Desired {
+	if record := p.known(); record.Standby && record.Activation == nil {
+		return checkpoint.Standby
+	}
+	return checkpoint.Running
 }
 
 func (p *pipeline) startable() error {
@@ -91,6 +99,7 @@ func (p *pipeline) beginStop(withCheckpoint bool) error {
 	case stateFailed:
 		p.state, p.err = stateStopped, nil
 	default:
+		p.run.thenFollow = false
 		p.stopRun(p.run, withCheckpoint)
 	}
 	return nil

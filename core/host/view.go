@@ -30,6 +30,11 @@ type look struct {
 	summary circuit.SyncSummary // as saved, for where no loop tells
 	rest    rest
 	run     *run
+
+	follower *syncer.Follower // nil = the pipeline is no standby, or has not followed in this host
+	standby  bool
+	followed *checkpoint.Followed
+	refused  string
 }
 
 // look asks worker and loop only after it has let go of mu: their own answers may have to wait for a disk.
@@ -56,6 +61,9 @@ func (p *pipeline) look() look {
 		l.view.Step = l.rest.step
 		l.view.Checkpoint = point(l.rest.newest.ID, l.rest.newest.Step, l.rest.newest.At)
 	}
+	if l.standby {
+		p.viewStandby(&l)
+	}
 	if l.view.State == string(stateStopped) || l.view.State == string(stateFailed) {
 		l.view.Doing = ""
 	}
@@ -71,6 +79,8 @@ func (p *pipeline) glance() (look, *circuit.Loop, []*syncer.Worker) {
 		Circuit: circuitView(p.cfg), Storage: p.host.storageView(p.cfg),
 		Schedule: client.CheckpointRule{Interval: written(p.cfg.Checkpoint.Interval), Keep: p.cfg.Checkpoint.Keep},
 	}}
+	l.follower, l.refused = p.follower, p.refused
+	l.standby, l.followed = p.record.Standby || p.desired == checkpoint.Standby, p.record.Followed
 	if p.err != nil {
 		l.view.Error = p.err.Error()
 	}
@@ -106,8 +116,11 @@ func (h *Host) storageView(cfg config.Pipeline) client.StorageView {
 		t := h.targets[block.Target]
 		view.Sync = append(view.Sync, client.SyncView{
 			Target: block.Target, Plugin: t.cfg.Plugin.Name, Prefix: block.Prefix, PushInterval: written(block.PushInterval),
-			PushOnShutdown: block.PushOnShutdown, Fencing: block.Fencing, Config: t.cfg.Body.Redacted(),
+			PullInterval: written(block.PullInterval), PushOnShutdown: block.PushOnShutdown, Fencing: block.Fencing, Config: t.cfg.Body.Redacted(),
 		})
+	}
+	if seed, ok := b.Seed(); ok {
+		view.Seed = &client.SeedView{Target: seed.Target, Prefix: seed.Prefix, From: seed.From}
 	}
 	return view
 }

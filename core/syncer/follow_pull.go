@@ -60,6 +60,7 @@ type Follower struct {
 type FollowStatus struct {
 	Have    *checkpoint.Followed // what is here whole; nil = nothing
 	Seen    *CommitInfo          // the newest commit that was seen of what is followed; nil = none yet
+	OfSeed  bool                 // Seen is the seed's
 	Lag     Lag                  // of Have behind Seen
 	Doing   string               // what is here or missing, in words
 	Looked  time.Time            // when the target last answered; zero = never
@@ -164,8 +165,8 @@ func (f *Follower) look(ctx context.Context) (FollowStep, error) {
 		f.quiet = f.listed
 	}
 	f.show(func(s *FollowStatus) {
-		if s.Seen = facts.Own; s.Seen == nil {
-			s.Seen = facts.Seed
+		if s.Seen, s.OfSeed = facts.Own, false; s.Seen == nil {
+			s.Seen, s.OfSeed = facts.Seed, facts.Seed != nil
 		}
 		s.Doing = step.Why
 	})

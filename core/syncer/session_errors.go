@@ -32,8 +32,8 @@ func (e *FencedError) Error() string {
 	if e.By.Host != "" {
 		fmt.Fprintf(&who, " by host %q (incarnation %s) at %s", e.By.Host, e.By.Writer.Incarnation, e.By.Started.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("target %q: fenced: epoch %d was claimed%s, ours was %d; this host has stopped pushing there: "+
-		"let one of the two hosts run, and adopt the target on it if its state shall prevail", e.Target, e.By.Number, who.String(), e.Epoch)
+	return fmt.Sprintf("target %q: fenced: epoch %d was claimed%s, ours was %d; this host has stopped pushing there, keeps its local checkpoints and computes on: "+
+		"stop it, or let it follow with `cairn pipeline standby`; or take the target back with `cairn pipeline adopt`, which fences the other and overrules its commits", e.Target, e.By.Number, who.String(), e.Epoch)
 }
 
 // HeldError says that the newest commit is not on the history of our state. Nothing was claimed and nothing is pushed until the operator

@@ -65,11 +65,6 @@ func (c *Client) Resume(ctx context.Context, name string) error {
 	return c.post(ctx, name, "/resume", nil)
 }
 
-// Activate asks a standby to become the primary. Any other pipeline answers CodeInvalidTransition.
-func (c *Client) Activate(ctx context.Context, name string) error {
-	return c.post(ctx, name, "/activate", nil)
-}
-
 // Stop asks a pipeline to stop; with checkpoint it takes one first, and pushes it where push_on_shutdown says so.
 func (c *Client) Stop(ctx context.Context, name string, checkpoint bool) error {
 	return c.post(ctx, name, "/stop", url.Values{"checkpoint": {strconv.FormatBool(checkpoint)}})

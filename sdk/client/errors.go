@@ -49,6 +49,7 @@ const (
 	CodeFull                = "InputFull"
 	CodeBadQuery            = "BadQuery"
 	CodeTarget              = "TargetError"
+	CodeActivation          = "ActivationFailed"
 	CodeForbiddenHost       = "ForbiddenHost"
 	CodeInternal            = "InternalError"
 )

@@ -10,8 +10,8 @@ import (
 type PipelineView struct {
 	Name         string      `json:"name"`
 	ID           uuid.UUID   `json:"id" doc:"Identity of the pipeline; its repositories carry it."`
-	State        string      `json:"state" enum:"stopped,starting,running,paused,stopping,failed"`
-	DesiredState string      `json:"desired_state" enum:"running,paused,stopped" doc:"Survives a restart of the host."`
+	State        string      `json:"state" enum:"stopped,starting,running,paused,standby,stopping,failed"`
+	DesiredState string      `json:"desired_state" enum:"running,paused,stopped,standby" doc:"Survives a restart of the host."`
 	Error        string      `json:"error,omitempty" doc:"Why the state is failed, or what a stop did not get done."`
 	Doing        string      `json:"doing,omitempty" doc:"What the loop is doing or waiting for."`
 	Incarnation  *uuid.UUID  `json:"incarnation_uuid" doc:"This run of the pipeline; null before the first."`
@@ -23,6 +23,7 @@ type PipelineView struct {
 	CheckpointError string         `json:"checkpoint_error,omitempty" doc:"Why the last attempt at a local checkpoint failed; left out when it succeeded."`
 	Storage         StorageView    `json:"storage"`
 	Schedule        CheckpointRule `json:"checkpoint_schedule"`
+	Standby         *StandbyView   `json:"standby" doc:"How it follows its target; null when it is no standby."`
 	Targets         []TargetView   `json:"targets"`
 }
 
@@ -46,6 +47,7 @@ type StorageView struct {
 	StartFrom          string     `json:"start_from_checkpoint,omitempty"`
 	FailIfNoCheckpoint bool       `json:"fail_if_no_checkpoint"`
 	Sync               []SyncView `json:"sync" doc:"Where checkpoints go: of file storage its sync blocks, of object storage its one repository."`
+	Seed               *SeedView  `json:"seed" doc:"Another repository to begin with; null when none is configured."`
 }
 
 // SyncView is one effective sync block.
@@ -54,6 +56,7 @@ type SyncView struct {
 	Plugin         string         `json:"plugin"`
 	Prefix         string         `json:"prefix"`
 	PushInterval   string         `json:"push_interval,omitempty" doc:"Left out: pushes on request only." example:"30s"`
+	PullInterval   string         `json:"pull_interval,omitempty" doc:"While the pipeline is a standby. Left out: it does not follow this target." example:"5s"`
 	PushOnShutdown bool           `json:"push_on_shutdown"`
 	Fencing        string         `json:"fencing" enum:"required,advisory"`
 	Config         map[string]any `json:"config" doc:"The target's configuration; secrets as dots."`

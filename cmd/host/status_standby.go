@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+// writeStandby is what a standby has and what it lacks.
+func writeStandby(w io.Writer, v client.PipelineView, s client.StandbyView, now time.Time) {
+	if s.Pulled == nil {
+		fmt.Fprintln(w, "  pulled: nothing yet")
+	} else {
+		fmt.Fprintf(w, "  pulled: commit %d of %s, checkpoint %s, step %d, taken %s ago\n", s.Pulled.Number, whence(*s.Pulled), s.Pulled.UUID, s.Pulled.Step, ago(now, s.Pulled.Created))
+	}
+	switch {
+	case s.Newest == nil:
+		fmt.Fprintf(w, "  newest on target %s: not seen", s.Target)
+	case s.Lag == (client.LagView{}):
+		fmt.Fprintf(w, "  newest on %s: commit %d, which is here", whence(*s.Newest), s.Newest.Number)
+	default:
+		fmt.Fprintf(w, "  newest on %s: commit %d, step %d; behind by %s, %d steps, %d commits", whence(*s.Newest), s.Newest.Number, s.Newest.Step,
+			round(time.Duration(s.Lag.Seconds*float64(time.Second))), s.Lag.Steps, s.Lag.Commits)
+	}
+	if s.LookedAt != nil {
+		fmt.Fprintf(w, ", looked %s ago", ago(now, *s.LookedAt))
+	}
+	if s.NextPull != nil && s.NextPull.After(now) {
+		fmt.Fprintf(w, ", again in %s", round(s.NextPull.Sub(now)))
+	}
+	fmt.Fprintln(w)
+	if s.Pulling != nil {
+		fmt.Fprintf(w, "  pulling commit %d: %s of %s\n", s.Pulling.Commit, size(s.Pulling.Done), size(s.Pulling.Total))
+	}
+	if s.Failures > 0 {
+		fmt.Fprintf(w, "  %d pulls failed in a row; the last: %s\n", s.Failures, s.Error)
+	}
+	if s.ActivationError != "" {
+		fmt.Fprintf(w, "  %s\n", s.ActivationError)
+	}
+	for _, t := range v.Targets {
+		if t.Plugin != nil && t.Plugin.State != "ready" {
+			fmt.Fprintf(w, "  target %s: plugin %s %s\n", t.Target, t.Plugin.Name, t.Plugin.State)
+		}
+	}
+}
+
+func whence(c client.Commit) string {
+	if c.Seed {
+		return "the seed " + c.Target
+	}
+	return "target " + c.Target
+}

@@ -1,0 +1,248 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/core/syncer"
+	"github.com/cairnsync/cairn/sdk/client"
+)
+
+// takeover is one attempt to carry out an activation, up to the point where the newest state lies here as a local checkpoint.
+type takeover struct {
+	p     *pipeline
+	r     *run
+	asked checkpoint.Activation
+	seen  syncer.FollowStatus // of the following before; the zero value after a restart
+
+	claims []claim
+	newest *syncer.CommitInfo   // of all targets that were claimed; nil = none has any
+	chosen *checkpoint.Followed // what starts; nil = nothing is here
+	report client.Activated
+}
+
+// claim is one target's part.
+type claim struct {
+	block   config.Sync
+	worker  *syncer.Worker
+	reader  *syncer.Reader
+	claimed syncer.Claimed
+	newest  *syncer.CommitInfo // what it holds of what is wanted
+	err     error
+}
+
+func (t *takeover) run(ctx context.Context) error {
+	t.chosen = t.p.known().Followed
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
+	if err := t.claim(ctx); err != nil {
+		return err
+	}
+	t.p.host.hook("activate.claimed")
+	if err := t.fetch(ctx); err != nil {
+		return err
+	}
+	t.p.host.hook("activate.pulled")
+	if err := t.sound(ctx); err != nil {
+		return err
+	}
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	t.tell()
+	return nil
+}
+
+// prepare learns whose the repositories are, where this standby has not seen any yet, and makes the workers of the new primary.
+func (t *takeover) prepare(ctx context.Context) error {
+	p := t.p
+	p.host.retryPlugins(p.cfg, "")
+	for _, block := range p.cfg.Backend.Repositories() {
+		if t.asked.Target == "" || t.asked.Target == block.Target {
+			t.claims = append(t.claims, claim{block: block})
+		}
+	}
+	if err := p.keepIdentity(t.owner(ctx)); err != nil {
+		return err
+	}
+	if err := p.openWorkers(t.r.id); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	workers := p.workers
+	p.mu.Unlock()
+	for i := range t.claims {
+		c := &t.claims[i]
+		at := slices.IndexFunc(workers, func(w *syncer.Worker) bool { return w.Status().Target == c.block.Target })
+		c.worker = workers[at]
+		if have := t.chosen; have != nil && !have.Seed && have.Target == c.block.Target && have.Prefix == c.block.Prefix {
+			// So that a repository which is gone is not taken for one that never was.
+			if err := c.worker.Seen(ctx, have.Number, have.Checkpoint, have.Step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// owner asks the targets whose their repositories are, where the record does not know it. A target that does not answer is met again by its claim.
+func (t *takeover) owner(ctx context.Context) uuid.UUID {
+	if id := t.p.known().ID; id != uuid.Nil {
+		return id
+	}
+	ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+	defer cancel()
+	for _, c := range t.claims {
+		reader, err := t.p.reader(c.block, remoteBudget)
+		if err != nil {
+			continue // likewise
+		}
+		if head, err := reader.Discover(ctx); err == nil && head.Format != nil {
+			return head.Format.PipelineID
+		}
+	}
+	return uuid.Nil
+}
+
+// claim fences whoever wrote until now, on all targets at once, and finds the newest commit below the seals.
+func (t *takeover) claim(ctx context.Context) error {
+	t.r.phase("claiming the targets", func() string {
+		var down []string
+		for _, c := range t.claims {
+			if why := t.p.host.down(c.block.Target); why != "" {
+				down = append(down, why)
+			}
+		}
+		return strings.Join(down, "; ")
+	})
+	var group sync.WaitGroup
+	for i := range t.claims {
+		group.Go(func() { t.claims[i].make(ctx, t.p) })
+	}
+	group.Wait()
+	var failed []error
+	for i := range t.claims {
+		c := &t.claims[i]
+		if c.err != nil {
+			failed = append(failed, c.err)
+		}
+		if c.newest != nil && (t.newest == nil || c.newest.Checkpoint.Step > t.newest.Checkpoint.Step) {
+			t.newest = c.newest
+		}
+	}
+	if len(failed) > 0 && !t.asked.AcceptLocal {
+		return errors.Join(failed...)
+	}
+	return nil
+}
+
+func (c *claim) make(ctx context.Context, p *pipeline) {
+	ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+	defer cancel()
+	if c.claimed, c.err = c.worker.Claim(ctx); c.err != nil {
+		return
+	}
+	if c.reader, c.err = p.reader(c.block, remoteBudget); c.err != nil {
+		return
+	}
+	c.newest = c.claimed.Newest
+	if id := p.pinned(); id != uuid.Nil && c.newest != nil {
+		c.newest, c.err = findInfo(ctx, c.reader, syncer.Selector{Checkpoint: id})
+	}
+}
+
+// findInfo is nil for a commit that is proven not to be there.
+func findInfo(ctx context.Context, reader *syncer.Reader, sel syncer.Selector) (*syncer.CommitInfo, error) {
+	c, err := reader.Find(ctx, sel)
+	switch {
+	case errors.Is(err, syncer.ErrNoCommit):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &syncer.CommitInfo{Number: c.Number, Epoch: c.Epoch, Writer: c.Writer, Created: c.Created, Checkpoint: c.Checkpoint, Totals: c.Totals}, nil
+}
+
+// fetch makes the newest commit local, from a target, or from the seed where no target holds anything.
+func (t *takeover) fetch(ctx context.Context) error {
+	err := t.fetchNewest(ctx)
+	if err != nil && ctx.Err() == nil && t.asked.AcceptLocal {
+		t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("the newest commit could not be pulled: %v", err))
+		return nil
+	}
+	return err
+}
+
+func (t *takeover) fetchNewest(ctx context.Context) error {
+	if t.newest == nil {
+		return t.fetchSeed(ctx)
+	}
+	for _, c := range t.claims {
+		if c.newest == t.newest {
+			return t.pull(ctx, c.reader, c.block.Target, c.block.Prefix, t.newest, false)
+		}
+	}
+	return nil
+}
+
+// fetchSeed is for a standby that was activated before anything of our own existed anywhere.
+func (t *takeover) fetchSeed(ctx context.Context) error {
+	seed, ok := t.p.cfg.Backend.Seed()
+	silent := slices.ContainsFunc(t.claims, func(c claim) bool { return c.err != nil || c.claimed.Newest != nil })
+	if !ok || silent || t.chosen != nil && !t.chosen.Seed {
+		return nil
+	}
+	reader, err := t.p.seedReader(seed, remoteBudget)
+	if err != nil {
+		return err
+	}
+	info, err := findInfo(ctx, reader, t.p.seedSelector(seed))
+	if err != nil || info == nil {
+		return err
+	}
+	return t.pull(ctx, reader, seed.Target, seed.Prefix, info, true)
+}
+
+// pull makes one commit local, unless it is, and notes it.
+func (t *takeover) pull(ctx context.Context, reader *syncer.Reader, target, prefix string, c *syncer.CommitInfo, seed bool) error {
+	p := t.p
+	var done, total atomic.Int64
+	t.r.phase(fmt.Sprintf("pulling commit %d of target %q", c.Number, target), func() string {
+		return fmt.Sprintf("%d of %d bytes", done.Load(), total.Load())
+	})
+	pulled, err := reader.Pull(ctx, syncer.PullRequest{
+		From: syncer.Selector{Number: c.Number}, Local: p.dir.Checkpoints(), Spool: p.host.spool,
+		Progress: func(now syncer.Progress) { done.Store(now.Done); total.Store(now.Total) },
+	})
+	t.report.PulledBytes += done.Load()
+	if err != nil {
+		return err
+	}
+	if !pulled.Already {
+		t.r.verified = c.Checkpoint.ID // each chunk was checked as it came
+	}
+	t.chosen = &checkpoint.Followed{
+		Target: target, Prefix: prefix, Number: c.Number, Checkpoint: c.Checkpoint.ID, Step: c.Checkpoint.Step, Created: c.Checkpoint.Created, Seed: seed,
+	}
+	return p.keepFollowed(*t.chosen, p.known().ID)
+}
+
+// onHistory says whether the chosen state lies on or behind a commit's line.
+func onHistory(ours checkpoint.Manifest, theirs *syncer.CommitInfo) bool {
+	at := repository.Point{Step: ours.Step}
+	for _, reign := range ours.History {
+		at.History = append(at.History, repository.Reign(reign))
+	}
+	return repository.Relate(at, repository.Point{History: theirs.Checkpoint.History, Step: theirs.Checkpoint.Step}).OnHistory
+}
