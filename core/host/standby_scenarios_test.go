@@ -85,7 +85,7 @@ func TestAStandbyIsActivatedWithTheRowsOfItsPrimary(t *testing.T) {
 	h.push()
 }
 
-// CASES E14: standby_activation_from_uuid. CASES E17: standby_fallback_from_uuid.
+// CASES E14, E17: standby_activation_from_uuid, standby_fallback_from_uuid.
 func TestAStandbyOfAUUIDHasTheRowsOfThatCheckpointAlone(t *testing.T) {
 	w := newWorld(t)
 	primary := w.start(conf{}).up()
@@ -244,7 +244,7 @@ func TestAStandbyLeavesTheSeedOnceThereIsSomethingOfOurOwn(t *testing.T) {
 	equal(t, "one pipeline", h.view("p").ID, primary.view("p").ID)
 }
 
-// CASES E25: local_checkpoint_priority_from_uuid. CASES E26, E27: local_priority_over_read_bucket, local_priority_over_read_bucket_uuid.
+// CASES E25, E26, E27: local_checkpoint_priority_from_uuid, local_priority_over_read_bucket, local_priority_over_read_bucket_uuid.
 func TestWhatIsOnlyLocalGoesBeforeEverything(t *testing.T) {
 	for name, row := range map[string]struct{ seed, byID bool }{
 		"a uuid that is only local": {byID: true}, "before the seed": {seed: true}, "before the seed, by uuid": {seed: true, byID: true},
