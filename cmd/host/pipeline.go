@@ -32,7 +32,7 @@ func (p *program) activateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "activate PIPELINE", Short: "Make a standby the primary: fence the one before, pull the newest commit, start from it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			done, err := p.client().Activate(cmd.Context(), args[0], opts)
+			done, err := p.clientFor(0).Activate(cmd.Context(), args[0], opts) // it answers when all is pulled
 			if err != nil {
 				return err
 			}

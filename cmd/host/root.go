@@ -109,7 +109,10 @@ func (p *program) show(value any, words func(io.Writer)) error {
 }
 
 // client speaks to the host that the flags name.
-func (p *program) client() *client.Client {
+func (p *program) client() *client.Client { return p.clientFor(answerTimeout) }
+
+// clientFor bears a host that is silent for so long; 0 = for ever, until the caller's context ends.
+func (p *program) clientFor(silence time.Duration) *client.Client {
 	address := p.address
 	if address == "" {
 		address = os.Getenv("CAIRN_ADDRESS")
@@ -121,7 +124,7 @@ func (p *program) client() *client.Client {
 		address = "http://" + address
 	}
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: answerTimeout, DisableKeepAlives: true,
+		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ResponseHeaderTimeout: silence, DisableKeepAlives: true,
 	}
 	return client.New(address, &http.Client{Transport: reporting{transport}})
 }

@@ -32,6 +32,11 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			second, err := freeAddress()
+			if err != nil {
+				return err
+			}
+			env.Setenv("CAIRN_SECOND", second)
 			faulty, err := exec.LookPath(faultyPlugin)
 			if err != nil {
 				return err

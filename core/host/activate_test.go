@@ -311,6 +311,21 @@ func TestWithNothingAnywhereOnlyAnAcceptedStartBeginsEmpty(t *testing.T) {
 	h.push()
 }
 
+// CASES A43
+func TestAPrimaryThatIsRestartedAfterAFailoverStaysFenced(t *testing.T) {
+	p := newPair(t)
+	p.outage.packs.Store(false)
+	p.primary.kill()
+	p.standby.activate(client.ActivateOptions{})
+	p.primary = p.w.start(conf{pull: "100ms"})
+	must(t, p.primary.Start(t.Context(), "p"))
+	p.primary.up()
+	p.fenced()
+	p.standby.insert(200, 202)
+	p.standby.checkpoint()
+	p.standby.push() // nothing was taken back
+}
+
 func TestAFencedPrimaryFollowsAndTakesOverAgain(t *testing.T) {
 	p := newPair(t)
 	if err := p.primary.Standby(t.Context(), "p"); code(err) != client.CodeInvalidTransition {

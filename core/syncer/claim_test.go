@@ -39,6 +39,62 @@ func TestAClaimWithoutAPushFencesTheWriterBeforeAndFindsItsNewestCommit(t *testi
 	}
 }
 
+// CASES A43: what was activated elsewhere and has not pushed yet is not taken back by a restart of the primary before, only by its operator.
+func TestARestartDoesNotTakeBackWhatWasActivatedElsewhere(t *testing.T) {
+	a := newBench(t)
+	b := newBenchOn(t, a.mem, "beta")
+	a.mustPush(a.worker(), a.publish(1, map[string]string{"f": "a1"}), Periodic)
+	wb := b.worker()
+	claimed, err := wb.Claim(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wa := a.restart()
+	id := a.publish(2, map[string]string{"f": "a2"})
+	for range 2 {
+		err := a.push(wa, id, Periodic)
+		if fenced, ok := errors.AsType[*FencedError](err); !ok || fenced.By.Host != "beta" || fenced.Epoch != 1 || fenced.By.Number != 2 {
+			t.Fatalf("error %v", err)
+		}
+	}
+	b.continueFrom(claimed.Newest.Checkpoint)
+	b.mustPush(wb, b.publish(2, map[string]string{"f": "b2"}), Periodic)
+	checkLine(t, b, "after the restart")
+
+	wa = a.restart()
+	if _, held := errors.AsType[*HeldError](a.push(wa, id, Periodic)); !held {
+		t.Fatal("another history was committed over")
+	}
+	if err := wa.Adopt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.mustPush(wa, id, Periodic)
+}
+
+func TestAFencedRestartIsTakenBackByItsOperator(t *testing.T) {
+	a := newBench(t)
+	b := newBenchOn(t, a.mem, "beta")
+	a.mustPush(a.worker(), a.publish(1, map[string]string{"f": "a1"}), Periodic)
+	wb := b.worker()
+	claimed, err := wb.Claim(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.continueFrom(claimed.Newest.Checkpoint)
+	wa := a.restart()
+	id := a.publish(2, map[string]string{"f": "a2"})
+	if _, fenced := errors.AsType[*FencedError](a.push(wa, id, Periodic)); !fenced {
+		t.Fatal("taken back without a word")
+	}
+	if err := wa.Adopt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.mustPush(wa, id, Periodic)
+	if _, fenced := errors.AsType[*FencedError](b.push(wb, b.publish(2, map[string]string{"f": "b2"}), Periodic)); !fenced {
+		t.Error("the other goes on")
+	}
+}
+
 func TestAClaimedTargetTakesAnotherHistoryOnlyWhenItIsAdopted(t *testing.T) {
 	a := newBench(t)
 	b := newBenchOn(t, a.mem, "beta")

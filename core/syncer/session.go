@@ -222,6 +222,9 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 		if err != nil {
 			return err
 		}
+		if err := s.displaced(ctx, newest); err != nil {
+			return err
+		}
 		if err := s.admits(newest, m); err != nil {
 			return err
 		}
@@ -248,6 +251,28 @@ func (s *session) survey(ctx context.Context) (newest *known, err error) {
 		return nil, &LostError{Target: s.target, Prefix: s.prefix, Was: *s.was}
 	}
 	return newest, nil
+}
+
+// displaced ends the session where another writer has sealed the line since this storage path made the newest commit: it was activated in our
+// place, in an earlier incarnation of ours or while none ran, and has not come to a commit of its own yet. A restart must not take that back; the
+// operator may.
+func (s *session) displaced(ctx context.Context, newest *known) error {
+	if newest == nil || newest.Writer.ID != s.writer.ID {
+		return nil
+	}
+	if s.adopted != nil && s.adopted.Commit == newest.Number && s.adopted.SHA256 == newest.sum {
+		return nil
+	}
+	head, err := s.read(ctx, s.listed[len(s.listed)-1])
+	if err != nil {
+		return err
+	}
+	if head.Writer.ID == s.writer.ID {
+		return nil
+	}
+	s.epoch = newest.Epoch // for the error; of this session none was claimed
+	defer func() { s.epoch = 0 }()
+	return s.takenOver(ctx, head.Epoch)
 }
 
 // seize brings the session to ready whatever the newest commit is: whoever seizes goes on from what is found, not from a state of its own.
