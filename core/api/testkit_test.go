@@ -46,9 +46,11 @@ func (f *fakePipeline) Start(context.Context) error   { return f.note("start") }
 func (f *fakePipeline) Pause(context.Context) error   { return f.note("pause") }
 func (f *fakePipeline) Resume(context.Context) error  { return f.note("resume") }
 func (f *fakePipeline) Standby(context.Context) error { return f.note("standby") }
+
 func (f *fakePipeline) Activate(_ context.Context, o client.ActivateOptions) (client.Activated, error) {
 	return client.Activated{PulledBytes: 5}, f.note(fmt.Sprintf("activate %+v", o))
 }
+
 func (f *fakePipeline) Adopt(_ context.Context, target string) error {
 	return f.note("adopt " + target)
 }
