@@ -109,7 +109,7 @@ type memo struct {
 	epoch    uint64
 	rows     map[uint64]storedCommit
 	refs     int            // packs in rows
-	swept    bool           // a sweep has found everything that there was
+	swept    bool           // a sweep has left nothing that a later one could take
 	failures uint64         // jobs that had failed by then
 	sent     *repository.GC // where fencing is advisory: what a create without an answer sent
 }
@@ -188,7 +188,8 @@ func (u *upkeepRun) pretend(ctx context.Context) error {
 	return nil
 }
 
-// sweepIsDue says whether there may be something to sweep: commits went, a push failed, or it is the first run of this epoch.
+// sweepIsDue says whether there may be something to sweep: commits went, a push failed, or the last sweep of this
+// epoch, if there was one, left something.
 func (u *upkeepRun) sweepIsDue() bool {
 	return u.req.Thorough || u.req.DryRun || u.report.Deleted > 0 || !u.memo.swept || u.memo.failures != u.failures
 }

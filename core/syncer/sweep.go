@@ -86,8 +86,7 @@ func (u *upkeepRun) deletePacks(ctx context.Context, condemned []repository.Stor
 	for _, key := range gone {
 		u.report.Sweep.SweptBytes += size[key]
 	}
-	if err == nil && len(u.trouble) == troubles && !u.report.Sweep.More {
-		u.memo.swept, u.memo.failures = true, u.failures
-	}
+	left := len(u.trouble) > troubles || u.report.Sweep.More || u.report.Sweep.Undecided > 0
+	u.memo.swept, u.memo.failures = err == nil && !left, u.failures
 	return err
 }
