@@ -68,6 +68,8 @@ type author struct {
 	base    *repository.Commit
 	commits map[uint64]*repository.Commit
 	gcs     uint64
+	past    repository.History // the lineages before the current one
+	packOf  int64              // bytes at which a pack is closed early; 0 = only when it is full
 }
 
 func newAuthor(t testing.TB) *author {
@@ -130,7 +132,7 @@ func (a *author) commit(step uint64, files content) *repository.Commit {
 	c := &repository.Commit{Kind: repository.KindCheckpoint, Packs: packs, Files: rows, Checkpoint: repository.Checkpoint{
 		ID: idOf(1000 + step), Step: step, Created: startOfTime().Add(time.Duration(step) * time.Second), Incarnation: idOf(100 + a.epoch),
 		Identity: repository.Identity{Kind: "sql", Fingerprint: repository.Sum([]byte("schema"))},
-		History:  repository.History{{Lineage: idOf(50), UpTo: step}},
+		History:  append(slices.Clone(a.past), repository.Reign{Lineage: idOf(50 + uint64(len(a.past))), UpTo: step}),
 	}}
 	a.add(c)
 	return c
@@ -140,6 +142,7 @@ func (a *author) pack(plan *repository.PushPlan, files content) ([]repository.Pa
 	a.t.Helper()
 	b := repository.NewBuilder(plan, a.epoch, a.number+1)
 	var packs []*bytes.Buffer
+	sealed := 0 // of packs; without packOf they are closed at the end
 	for _, n := range plan.New {
 		from := int64(n.Index) * repository.ChunkSize
 		raw := files[plan.Files[n.File].Path][from : from+n.Length]
@@ -158,19 +161,28 @@ func (a *author) pack(plan *repository.PushPlan, files content) ([]repository.Pa
 			a.t.Fatalf("offset %d of a pack of %d bytes", off, packs[i].Len())
 		}
 		packs[i].Write(stored)
-	}
-	for i, p := range packs {
-		id, err := b.Seal(i, repository.Sum(p.Bytes()))
-		if err != nil {
-			a.t.Fatal(err)
+		if a.packOf > 0 && b.PackSize(i) >= a.packOf {
+			a.seal(b, i, packs[i].Bytes())
+			sealed = i + 1
 		}
-		a.plant(repository.PackKey(testPrefix, id), p.Bytes())
+	}
+	for i := sealed; i < len(packs); i++ {
+		a.seal(b, i, packs[i].Bytes())
 	}
 	table, rows, err := b.Tables()
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return table, rows
+}
+
+func (a *author) seal(b *repository.Builder, pack int, content []byte) {
+	a.t.Helper()
+	id, err := b.Seal(pack, repository.Sum(content))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.plant(repository.PackKey(testPrefix, id), content)
 }
 
 func compress(raw []byte) []byte {
@@ -307,4 +319,10 @@ func sameFiles(t testing.TB, dir string, want content) {
 	if seen != len(want) {
 		t.Errorf("%d files, want %d", seen, len(want))
 	}
+}
+
+// pin keeps a commit; the caller says which.
+func (a *author) pin(p repository.Pin) {
+	p.Created, p.By, p.WrittenBy = a.at(), "db-1", "cairn 0.1.0"
+	a.plant(repository.PinKey(testPrefix, p.Name), must(repository.EncodePin(p)))
 }
