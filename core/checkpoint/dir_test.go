@@ -53,6 +53,25 @@ func TestALockEndsWithItsProcess(t *testing.T) {
 	open(t, path)
 }
 
+// An older cairn refuses fields that it does not know: a pipeline that never was a standby must stay readable by it, and its file by this one.
+func TestAPipelineThatNeverWasAStandbyHasTheFileOfBefore(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	want := Pipeline{ID: uuid.UUID{1}, Writer: uuid.UUID{2}, Desired: Running, Honoured: []uuid.UUID{}, History: History{{Lineage: uuid.UUID{3}, UpTo: 4}}}
+	if err := d.SavePipeline(want); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(path, "pipeline.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"id":"01000000-0000-0000-0000-000000000000","writer":"02000000-0000-0000-0000-000000000000","desired":"running","honoured":[],` +
+		`"history":[{"lineage":"03000000-0000-0000-0000-000000000000","up_to":4}]}`
+	if !strings.Contains(string(text), body) {
+		t.Errorf("pipeline.json is %s", text)
+	}
+}
+
 func TestOpenMakesPrivateDirectoriesAndNoState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "strikes")
 	d := open(t, path)

@@ -311,6 +311,29 @@ func TestWithNothingAnywhereOnlyAnAcceptedStartBeginsEmpty(t *testing.T) {
 	h.push()
 }
 
+// A standby that made up an identity, or claimed an empty target, could never follow the primary that comes later.
+func TestAnActivationThatWasRefusedTooEarlyDoesNotKeepTheStandbyFromItsPrimary(t *testing.T) {
+	for name, down := range map[string]bool{"the target is empty": false, "the target is down": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			out := &outage{}
+			out.all.Store(down)
+			h := w.start(conf{data: "elsewhere", initial: "standby", pull: "100ms"}, out.around)
+			h.until("it follows", func() bool { return h.view("p").State == "standby" })
+			_, err := h.Activate(t.Context(), "p", client.ActivateOptions{})
+			equal(t, "code", code(err), client.CodeActivation)
+			out.all.Store(false)
+
+			primary := w.start(conf{}).up()
+			primary.insert(0, 4)
+			primary.checkpoint()
+			primary.push()
+			h.pulledStep(primary.view("p").Step)
+			equal(t, "one pipeline", h.view("p").ID, primary.view("p").ID)
+		})
+	}
+}
+
 // CASES A43
 func TestAPrimaryThatIsRestartedAfterAFailoverStaysFenced(t *testing.T) {
 	p := newPair(t)

@@ -73,7 +73,11 @@ func (t *takeover) prepare(ctx context.Context) error {
 			t.claims = append(t.claims, claim{block: block})
 		}
 	}
-	if err := p.keepIdentity(t.owner(ctx)); err != nil {
+	owner, err := t.owner(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.keepIdentity(owner); err != nil {
 		return err
 	}
 	if err := p.openWorkers(t.r.id); err != nil {
@@ -96,24 +100,40 @@ func (t *takeover) prepare(ctx context.Context) error {
 	return nil
 }
 
-// owner asks the targets whose their repositories are, where the record does not know it. A target that does not answer is met again by its claim.
-func (t *takeover) owner(ctx context.Context) uuid.UUID {
+// owner learns whose the repositories are, where the record does not know it; Nil = there are none. An identity that is made up where a
+// repository was merely not seen would keep this standby from it for ever, and an empty target that is claimed is a repository: so where it is not
+// known, nothing is claimed unless there is something to start from, or the operator accepts an empty state.
+func (t *takeover) owner(ctx context.Context) (uuid.UUID, error) {
 	if id := t.p.known().ID; id != uuid.Nil {
-		return id
+		return id, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, remoteBudget)
 	defer cancel()
+	var silent []error
 	for _, c := range t.claims {
 		reader, err := t.p.reader(c.block, remoteBudget)
 		if err != nil {
-			continue // likewise
+			return uuid.Nil, err
 		}
-		if head, err := reader.Discover(ctx); err == nil && head.Format != nil {
-			return head.Format.PipelineID
+		head, err := reader.Discover(ctx)
+		switch {
+		case err != nil:
+			silent = append(silent, err)
+		case head.Format != nil:
+			return head.Format.PipelineID, nil
 		}
 	}
-	return uuid.Nil
+	switch {
+	case len(silent) > 0 && (t.chosen == nil || !t.asked.AcceptLocal):
+		return uuid.Nil, errors.Join(silent...)
+	case t.chosen == nil && !t.asked.AcceptLocal:
+		return uuid.Nil, errNothing
+	}
+	return uuid.Nil, nil
 }
+
+// errNothing refuses an activation that would begin with an empty state unasked.
+var errNothing = errors.New("there is no checkpoint here, nor on the targets: start the primary first or, to begin with an empty state, activate with accept-local once every target answers")
 
 // claim fences whoever wrote until now, on all targets at once, and finds the newest commit below the seals.
 func (t *takeover) claim(ctx context.Context) error {

@@ -81,7 +81,7 @@ func (t *takeover) settle(ctx context.Context) error {
 		if t.asked.AcceptLocal && !t.uncertain() {
 			return nil // proven: there is nothing, anywhere; an empty state starts
 		}
-		return errors.New("there is no checkpoint here, nor on the targets: start the primary first or, to begin with an empty state, activate with accept-local once every target answers")
+		return errNothing
 	}
 	store := t.p.dir.Checkpoints()
 	if _, err := store.CollectFor(t.chosen.Checkpoint, max(2, t.p.cfg.Checkpoint.Keep)); err != nil {
