@@ -65,6 +65,9 @@ func TestTheOlderOfTwoHostsOnOneRepositoryIsFenced(t *testing.T) {
 	target := older.view("p").Targets[0]
 	equal(t, "state", target.State, "fenced")
 	contains(t, target.Reason, newer.view("p").Incarnation.String(), newer.host.hostname)
+	if by := target.TakenBy; by == nil || by.Epoch != 2 || by.Host != newer.host.hostname || *by.Incarnation != *newer.view("p").Incarnation || by.Writer == nil || by.Since == nil {
+		t.Errorf("taken by %+v", by)
+	}
 	local, err := older.Checkpoints(t.Context(), "p")
 	must(t, err)
 	equal(t, "newest local checkpoint", local[len(local)-1].UUID.String(), mine)

@@ -73,6 +73,7 @@ type TargetView struct {
 	Target    string      `json:"target"`
 	State     string      `json:"state" enum:"ready,pushing,held,fenced,refused" doc:"held: the repository's history is not ours. fenced: another writer took over. refused: it cannot be used as it is."`
 	Reason    string      `json:"reason,omitempty" doc:"Why it is not ready, and the way on."`
+	TakenBy   *Holder     `json:"taken_by" doc:"Fenced: who holds the repository now; null otherwise."`
 	Fencing   string      `json:"fencing" enum:"required,advisory" doc:"advisory: two writers cannot be told apart on this target."`
 	Warnings  []string    `json:"warnings" doc:"What is unsafe or does not work there though pushes go on; empty when nothing is."`
 	Rights    *RightsView `json:"rights" doc:"What the store was last seen to allow; null before the first probe."`
@@ -84,6 +85,15 @@ type TargetView struct {
 	Jobs      []JobView   `json:"jobs" doc:"The last push jobs that ended, newest last."`
 	Failures  int         `json:"failures" doc:"Periodic jobs that failed in a row."`
 	Trouble   string      `json:"trouble,omitempty" doc:"What went wrong with this host's own records of the target."`
+}
+
+// Holder is who claimed a repository.
+type Holder struct {
+	Epoch       uint64     `json:"epoch"`
+	Host        string     `json:"host,omitempty" doc:"Left out, as the rest, where the epoch's object could not be read."`
+	Writer      *uuid.UUID `json:"writer_uuid" doc:"The storage path on that host."`
+	Incarnation *uuid.UUID `json:"incarnation_uuid" doc:"The run of its pipeline."`
+	Since       *time.Time `json:"since" doc:"When it claimed, by its own clock."`
 }
 
 // RightsView is what a probe has seen of a store: it really created, read, listed and deleted objects below the prefix.
