@@ -27,6 +27,7 @@ func TestASecondOpenIsRefusedWithThePathAndThePid(t *testing.T) {
 	open(t, path)
 }
 
+// CASES A39
 func TestALockEndsWithItsProcess(t *testing.T) {
 	path := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

@@ -388,3 +388,20 @@ func TestAStepThatEndsWithTheContextIsNotAFailure(t *testing.T) {
 		}
 	})
 }
+
+// CASES A7
+func TestStepsGoOnAtOnceWhileAPushTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, time.Second, []time.Duration{time.Second})
+		r.stores[0].takes = time.Hour
+		r.start()
+		r.checkpoint()
+		sleep(2 * time.Second) // the push is running
+		before := len(r.engine.steps)
+		arrived := time.Now()
+		r.engine.change(func(e *engine) { e.facts.Buffered = 1 })
+		synctest.Wait()
+		expect(t, "steps while the push runs", len(r.engine.steps), before+1)
+		expect(t, "the step waited", r.engine.steps[before].Sub(arrived), 0)
+	})
+}

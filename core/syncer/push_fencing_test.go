@@ -29,7 +29,7 @@ func (b *bench) continueFrom(c repository.Checkpoint) {
 	}
 }
 
-// CASES A43: two machines on one repository. The one that was taken over from stops, and says who took over.
+// CASES A39, A43: two machines on one repository. The one that was taken over from stops, and says who took over.
 func TestTheWriterThatWasTakenOverStopsAndNamesTheOther(t *testing.T) {
 	a := newBench(t)
 	b := newBenchOn(t, a.mem, "beta")
