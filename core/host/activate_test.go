@@ -341,7 +341,7 @@ func TestAPrimaryThatIsRestartedAfterAFailoverStaysFenced(t *testing.T) {
 	p.primary.kill()
 	p.standby.activate(client.ActivateOptions{})
 	p.primary = p.w.start(conf{pull: "100ms"})
-	must(t, p.primary.Start(t.Context(), "p"))
+	p.primary.begin()
 	p.primary.up()
 	p.fenced()
 	p.standby.insert(200, 202)
@@ -396,7 +396,7 @@ func TestAStandbyThatIsStoppedIsAStandbyWhenItStarts(t *testing.T) {
 	h = w.start(c)
 	equal(t, "state", h.view("p").State, "stopped")
 	equal(t, "it shows what it has", h.view("p").Standby.Pulled.UUID, pulled.UUID)
-	must(t, h.Start(t.Context(), "p"))
+	h.begin()
 	h.until("it follows", func() bool { return h.view("p").State == "standby" })
 	if _, err := os.Stat(w.path("target", "p", "epoch", "00000000000000000002.json")); !os.IsNotExist(err) {
 		t.Errorf("a standby claimed an epoch: %v", err)

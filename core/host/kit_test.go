@@ -242,6 +242,18 @@ func (r *liveHost) up() *liveHost {
 	return r
 }
 
+// begin starts the pipeline as soon as the host takes that.
+func (r *liveHost) begin() {
+	r.t.Helper()
+	r.until("the host takes a start", func() bool {
+		err := r.Start(r.t.Context(), "p")
+		if err != nil && code(err) != client.CodeNotRunning {
+			r.t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
 // until polls a condition.
 func (r *liveHost) until(what string, met func() bool) {
 	r.t.Helper()

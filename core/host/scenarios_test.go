@@ -238,14 +238,14 @@ func TestLocalStateGoesBeforeTheTargets(t *testing.T) {
 	first.kill()
 
 	second := w.start(conf{from: "latest", strict: true})
-	must(t, second.Start(t.Context(), "p"))
+	second.begin()
 	equal(t, "rows", second.up().rows(), both)
 	second.kill()
 
 	// The same without the live state: the local checkpoint is newer than what was pushed.
 	mustRemove(t, w.path("data", "p", "state"))
 	third := w.start(conf{from: "latest", strict: true})
-	must(t, third.Start(t.Context(), "p"))
+	third.begin()
 	equal(t, "rows", third.up().rows(), both)
 	contains(t, third.view("p").StartedFrom, local)
 }

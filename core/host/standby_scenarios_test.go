@@ -271,7 +271,7 @@ func TestWhatIsOnlyLocalGoesBeforeEverything(t *testing.T) {
 				c.from = local
 			}
 			h := w.start(c)
-			must(t, h.Start(t.Context(), "p"))
+			h.begin()
 			equal(t, "rows", h.up().rows(), both)
 			contains(t, h.view("p").StartedFrom, local, "local checkpoint")
 			if strings.Contains(h.log.String(), "checkpoint pulled") {

@@ -137,10 +137,14 @@ var errNothing = errors.New("there is no checkpoint here, nor on the targets: st
 
 // claim fences whoever wrote until now, on all targets at once, and finds the newest commit below the seals.
 func (t *takeover) claim(ctx context.Context) error {
+	var targets []string // the claims themselves change while status asks
+	for i := range t.claims {
+		targets = append(targets, t.claims[i].block.Target)
+	}
 	t.r.phase("claiming the targets", func() string {
 		var down []string
-		for _, c := range t.claims {
-			if why := t.p.host.down(c.block.Target); why != "" {
+		for _, target := range targets {
+			if why := t.p.host.down(target); why != "" {
 				down = append(down, why)
 			}
 		}
