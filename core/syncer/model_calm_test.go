@@ -12,15 +12,19 @@ const (
 )
 
 // recovers: the faults have stopped and what is under way has landed. The newest writer commits or, when all have stopped, a fresh start does;
-// and a reader restores that commit. It gives the time that took.
+// a reader restores that commit; and what no commit needs goes from the store. It gives the time that took.
 func (w *world) recovers(ctx context.Context, wrong mutants) time.Duration {
 	w.heal()
 	began := time.Now()
-	if w.newestWriterCommits() == nil && w.checker.fault == "" {
-		w.freshStartCommits(wrong)
+	writer := w.newestWriterCommits()
+	if writer == nil && w.checker.fault == "" {
+		writer = w.freshStartCommits(wrong)
 	}
 	if w.checker.fault == "" {
 		w.newestIsPulled(ctx)
+	}
+	if w.checker.fault == "" {
+		w.litterGoes(ctx, writer)
 	}
 	took := time.Since(began)
 	if w.checker.fault == "" && took > calmTime {
@@ -60,7 +64,7 @@ func (w *world) until(done func() bool) bool {
 	return done()
 }
 
-func (w *world) freshStartCommits(wrong mutants) {
+func (w *world) freshStartCommits(wrong mutants) *life {
 	if w.alone {
 		w.hosts[0].kill()
 		w.sweepAbandoned()
@@ -71,6 +75,7 @@ func (w *world) freshStartCommits(wrong mutants) {
 	if !w.until(func() bool { return len(fresh.life.told) > 0 }) {
 		w.checker.violation("no progress: a fresh start does not commit though nothing goes wrong")
 	}
+	return fresh.life
 }
 
 // newestIsPulled: a whole restore of the newest state, by somebody who has just come.

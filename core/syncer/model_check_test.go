@@ -28,9 +28,10 @@ type checker struct {
 	ever     map[uint64]*modelCommit // the first that landed under a number
 	deleted  map[uint64]bool         // numbers whose commit was deleted once: what comes to life there again is a ghost
 	gc       repository.GC
-	head     uint64 // highest commit number that landed
-	epoch    uint64 // of that
-	pins     map[string]uint64
+	head     uint64            // highest commit number that landed
+	epoch    uint64            // of that
+	pins     map[string]uint64 // acknowledged: the commit by the pin's name
+	proven   map[repository.Writer]uint64
 	zstd     *chunkDecoder
 	codec    commitCodec
 	prefixes struct{ commit, gc, pack, pin string }
@@ -59,7 +60,7 @@ func newChecker(dec *chunkDecoder, codec commitCodec) *checker {
 func (c *checker) forget() {
 	c.acked, c.gc, c.head, c.epoch = nil, repository.GC{}, 0, 0
 	c.decoded, c.exist, c.ever = map[string]*modelCommit{}, map[uint64]*modelCommit{}, map[uint64]*modelCommit{}
-	c.deleted, c.pins = map[uint64]bool{}, map[string]uint64{}
+	c.deleted, c.pins, c.proven = map[uint64]bool{}, map[string]uint64{}, map[repository.Writer]uint64{}
 }
 
 func (c *checker) violation(format string, args ...any) {

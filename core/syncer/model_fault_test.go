@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
 )
 
@@ -261,10 +262,20 @@ func (w *world) decide(c *gateCall) {
 	}
 }
 
-// policies of retention: nothing, the newest alone, a few, by age, with the guard.
-func newPolicy(rng *rand.Rand) *keepPolicy {
-	if rng.IntN(8) == 0 {
+// newPolicy is that of every host of a story: nothing is retired, the newest alone is kept, or a few, by age, with the guard.
+func newPolicy(rng *rand.Rand) *repository.Retention {
+	switch rng.IntN(8) {
+	case 0:
 		return nil
+	case 1, 2, 3:
+		return &repository.Retention{MinCount: 1}
+	case 4:
+		return &repository.Retention{MinCount: 1 + rng.IntN(3)}
+	case 5:
+		return &repository.Retention{MinCount: 1, MinAge: time.Duration(rng.IntN(30)) * time.Second}
+	case 6:
+		return &repository.Retention{MinAge: 24 * time.Hour}
+	default:
+		return &repository.Retention{MinCount: 1, MaxDelete: 1 + rng.IntN(3)}
 	}
-	return &keepPolicy{MinCount: 1}
 }

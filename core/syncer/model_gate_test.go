@@ -89,10 +89,16 @@ func as(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
+// who is the name that as has given.
+func who(ctx context.Context) string {
+	name, _ := ctx.Value(actorKey{}).(string)
+	return name
+}
+
 // call stands at the gate.
 func (g gate) call(ctx context.Context, c gateCall) error {
 	c.on, c.actor = g.on, g.actor
-	if actor, ok := ctx.Value(actorKey{}).(string); ok {
+	if actor := who(ctx); actor != "" {
 		c.actor = actor
 	}
 	return g.w.wait(ctx, &c)

@@ -63,7 +63,7 @@ type life struct {
 	done   chan struct{}
 	local  map[uuid.UUID]*heldCheckpoint
 	told   []uuid.UUID // checkpoints whose push returned nil
-	upkeep upkeep
+	upkeep upkeepBeside
 
 	activated bool // it was a standby, and is to take over
 }
@@ -154,8 +154,8 @@ func (l *life) run() {
 		if !l.report(cp, err) {
 			return
 		}
-		if err == nil && l.rng.IntN(2) == 0 {
-			l.maintainBeside()
+		if err == nil {
+			l.keepHouse()
 		}
 	}
 }
@@ -219,6 +219,7 @@ func (l *life) openWorker() bool {
 		Pipeline: modelID(1, 0, 0), PipelineName: "p", Host: l.h.name, WrittenBy: "model",
 		Writer: repository.Writer{ID: modelID(2, uint64(l.h.index), 0), Incarnation: modelID(2, uint64(l.h.index), uint64(l.h.lives))},
 		Spool:  l.h.spool, Fencing: l.w.fencing, RetryBudget: budget, Now: l.h.now, Jitter: func() float64 { return 0.5 },
+		Retention: l.w.policy,
 	}, l, l)
 	if errors.Is(err, syscall.ENOSPC) {
 		l.w.tell("%s cannot start: %v", l.h.actor(), err)
@@ -234,6 +235,7 @@ func (l *life) openWorker() bool {
 		w.probe = func(context.Context, bool) ProbeReport { return l.w.rights() }
 	}
 	w.session = w.newSession()
+	w.stand = w.session.standing()
 	l.worker = w
 	return true
 }

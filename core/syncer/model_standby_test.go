@@ -47,7 +47,7 @@ func (l *life) takeOver() bool {
 		if !l.turn("takes over", nil) {
 			return false
 		}
-		newest, err := l.claim()
+		claimed, err := l.worker.Claim(l.ctx)
 		if l.dead {
 			return false
 		}
@@ -60,7 +60,7 @@ func (l *life) takeOver() bool {
 			l.w.tell("%s cannot take over: %v", l.h.actor(), err)
 			continue
 		}
-		if l.catchUp(newest) {
+		if l.catchUp(claimed.Newest) {
 			return true
 		}
 	}
@@ -92,30 +92,4 @@ func (l *life) onHistory(c *CommitInfo) bool {
 		ours.History = append(ours.History, repository.Reign(r))
 	}
 	return repository.Relate(ours, repository.Point{History: c.Checkpoint.History, Step: c.Checkpoint.Step}).OnHistory
-}
-
-// claim opens the worker's session without a push.
-func (l *life) claim() (*CommitInfo, error) {
-	w, ctx := l.worker, l.ctx
-	if err := w.take(ctx); err != nil {
-		return nil, err
-	}
-	defer w.release()
-	w.calls.note = newTally(w.cfg.Now, JobRecord{})
-	s := w.session
-	s.cache = map[uint64]known{}
-	defer func() { s.cache = nil }()
-	if s.phase == unclaimed {
-		if _, err := s.look(ctx); err != nil {
-			return nil, err
-		}
-		if err := s.qualify(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.reign(ctx); err != nil || s.base == nil {
-		return nil, err
-	}
-	info := infoOf(s.base.Commit)
-	return &info, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/sdktest"
 )
@@ -27,7 +28,7 @@ type world struct {
 	machines []*machine // of hosts and visitors, in an order that is always the same
 
 	trouble trouble
-	policy  *keepPolicy // of every host; nil = everything is kept
+	policy  *repository.Retention // of every host; nil = everything is kept
 	calm    bool
 	wiped   bool
 	changed bool // the store, or what was told, since the statuses were last looked at

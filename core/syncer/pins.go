@@ -100,6 +100,9 @@ func (u *upkeepRun) pin(ctx context.Context, host string, req PinRequest) (repos
 	if pin, err = u.writePin(ctx, pin); err != nil {
 		return repository.Pin{}, err
 	}
+	if u.wrong.pinWithoutGC {
+		return pin, nil
+	}
 	return pin, u.makeSure(ctx, pin)
 }
 

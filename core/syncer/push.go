@@ -84,6 +84,9 @@ func (s *session) attempt(ctx context.Context, p pinned, packs *packer) error {
 		return err
 	}
 	built := repository.NewBuilder(plan, s.epoch, s.last+1)
+	if s.wrong.packsByContent {
+		built = repository.NewBuilder(plan, 1, 1)
+	}
 	if err := packs.upload(ctx, s.remote, p, plan, built); err != nil {
 		return err
 	}

@@ -26,12 +26,12 @@ func (u *upkeepRun) retain(ctx context.Context) error {
 		if u.req.DryRun {
 			return nil
 		}
-		if plan.Retire > 0 {
+		if plan.Retire > 0 && !u.wrong.deleteBeforeGC {
 			err := u.createGC(ctx, repository.GC{UpTo: plan.UpTo, Kept: plan.Kept})
-			if errors.Is(err, sdk.Exists) {
+			if errors.Is(err, sdk.Exists) && !u.wrong.gcConflictIsOurs {
 				continue // an older attempt of ours landed late, or there is another writer: either way it is read now
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, sdk.Exists) {
 				return err
 			}
 		}
@@ -70,6 +70,12 @@ func (u *upkeepRun) plan(ctx context.Context) (*repository.RetentionPlan, error)
 		return nil, err
 	}
 	facts := repository.RetentionFacts{GC: u.gc, Pins: pins, Verified: u.verified, Now: u.now()}
+	if u.wrong.verifiedNotKept {
+		facts.Verified = 0
+	}
+	if u.wrong.pinsUnread {
+		facts.Pins = nil
+	}
 	for _, row := range rows {
 		facts.Commits = append(facts.Commits, row.facts)
 	}
@@ -141,6 +147,9 @@ func (u *upkeepRun) resend(ctx context.Context) error {
 
 // createGC creates the gc object that follows the highest.
 func (u *upkeepRun) createGC(ctx context.Context, next repository.GC) error {
+	if u.wrong.gcWithoutKept {
+		next.Kept = nil
+	}
 	next.Number, next.Epoch, next.Writer, next.Created, next.WrittenBy = u.gc.Number+1, u.epoch, u.writer, u.now(), u.writtenBy
 	if u.advisory {
 		u.memo.sent = &next
@@ -200,7 +209,7 @@ func (u *upkeepRun) deleteOldGCs(ctx context.Context) error {
 // delete are noted and left to the next run; a batch of which nothing went ends it.
 func (u *upkeepRun) deleteAll(ctx context.Context, what string, keys []string) (gone []string, err error) {
 	for batch := range slices.Chunk(keys, sdk.MaxDelete) {
-		if err := u.stillHighest(ctx); err != nil {
+		if err := u.mayDelete(ctx); err != nil {
 			return gone, err
 		}
 		err := u.calls.do(ctx, fmt.Sprintf("delete %d %s", len(batch), what), deleteSize, func(ctx context.Context) error {
@@ -218,6 +227,14 @@ func (u *upkeepRun) deleteAll(ctx context.Context, what string, keys []string) (
 		}
 	}
 	return gone, nil
+}
+
+// mayDelete looks at the epoch: what a writer that was taken over from holds for gone need not be.
+func (u *upkeepRun) mayDelete(ctx context.Context) error {
+	if u.wrong.deleteWithoutLook {
+		return nil
+	}
+	return u.stillHighest(ctx)
 }
 
 // undeleted are the keys of a batch that an error of Delete names; all of them when it names none.

@@ -92,7 +92,8 @@ func (m *memo) remember(rows []storedCommit) {
 // complete makes sure that a listing of commits can be the whole: it holds the newest that we have made, and what it lacks of those that must be
 // there is proven to be absent.
 func (u *upkeepRun) complete(ctx context.Context, numbers []uint64) error {
-	if u.base != nil && !slices.Contains(numbers, u.base.Number) {
+	// The newest that we knew may have gone in this very run, for a push has come meanwhile.
+	if u.base != nil && (u.gc.Visible(u.base.Number) || u.wrong.retiredMustBeThere) && !slices.Contains(numbers, u.base.Number) {
 		if err := u.stillHighest(ctx); err != nil {
 			return err
 		}

@@ -91,6 +91,18 @@ type mutants struct {
 	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
 	otherBytes        bool // under advisory fencing, an unanswered number is aimed at with another commit
 	otherSeal         bool // likewise, with another seal
+
+	packsByContent     bool // packs are named by their content alone
+	sweepReadsFirst    bool // the sweep reads the commits before it lists the packs
+	sweepUndecided     bool // it condemns packs of our own epoch whatever number they aim at
+	gcWithoutKept      bool // a gc object hides all up to its number
+	gcConflictIsOurs   bool // a gc number that is taken is taken for our own
+	deleteBeforeGC     bool // commits are deleted without a gc object that hides them
+	deleteWithoutLook  bool // and whether or not our epoch is still the highest
+	pinsUnread         bool // retention does not read the pins
+	pinWithoutGC       bool // a pin is acknowledged when it is written
+	verifiedNotKept    bool // retention does not keep what was proven to restore
+	retiredMustBeThere bool // the newest commit that we knew must be listed though it was retired since
 }
 
 // look reads, and writes nothing: is this our repository, and which checkpoint commit is the newest? nil = none was ever made. While another

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"math"
 
 	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
@@ -17,15 +18,11 @@ func (u *upkeepRun) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	packs, foreign, err := u.packs(ctx)
+	facts, foreign, err := u.sweepFacts(ctx)
 	if err != nil {
 		return err
 	}
-	named, err := u.named(ctx)
-	if err != nil {
-		return err
-	}
-	plan := repository.PlanSweep(repository.SweepFacts{Packs: packs, Named: named, Epoch: u.epoch, Last: u.last})
+	plan := repository.PlanSweep(facts)
 	u.report.Sweep = &SweepReport{
 		Packs: plan.Packs, Bytes: plan.Bytes, Orphans: int64(len(plan.Condemned)), OrphanBytes: plan.CondemnedBytes,
 		Undecided: plan.Spared, UndecidedBytes: plan.SparedBytes, Foreign: foreign, More: len(plan.Condemned) > maxSwept,
@@ -34,6 +31,37 @@ func (u *upkeepRun) sweep(ctx context.Context) error {
 		return nil
 	}
 	return u.deletePacks(ctx, plan.Condemned[:min(len(plan.Condemned), maxSwept)])
+}
+
+// sweepFacts are what the sweep goes by; the order in which they are read is part of the protocol.
+func (u *upkeepRun) sweepFacts(ctx context.Context) (f repository.SweepFacts, foreign int64, err error) {
+	f.Epoch, f.Last = u.epoch, u.last
+	if u.wrong.sweepReadsFirst {
+		return u.wrongSweepFacts(ctx, f)
+	}
+	if f.Packs, foreign, err = u.packs(ctx); err != nil {
+		return f, 0, err
+	}
+	f.Named, err = u.named(ctx)
+	if u.wrong.sweepUndecided {
+		f.Last = math.MaxUint64
+	}
+	return f, foreign, err
+}
+
+// wrongSweepFacts reads the commits first, and goes by what had landed when the packs were listed. See mutants.
+func (u *upkeepRun) wrongSweepFacts(ctx context.Context, f repository.SweepFacts) (_ repository.SweepFacts, foreign int64, err error) {
+	if f.Named, err = u.named(ctx); err != nil {
+		return f, 0, err
+	}
+	if f.Packs, foreign, err = u.packs(ctx); err != nil {
+		return f, 0, err
+	}
+	numbers, err := u.numbers(ctx, repository.CommitPrefix(u.prefix), repository.ParseCommitKey)
+	if err == nil && len(numbers) > 0 {
+		f.Last = numbers[len(numbers)-1]
+	}
+	return f, foreign, err
 }
 
 // packs lists the packs, and counts what lies between them.
