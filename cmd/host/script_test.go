@@ -124,7 +124,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 // lifelineVar makes cairn die with the test that started it: when its standard input ends.
 const lifelineVar = "CAIRN_LIFELINE"
 
-// playCairn is main, with a crash where the environment asks for one.
+// playCairn is main, with a crash or a stall where the environment asks for one.
 func playCairn() {
 	if os.Getenv(lifelineVar) != "" {
 		go func() {
@@ -132,19 +132,24 @@ func playCairn() {
 			os.Exit(1)
 		}()
 	}
-	os.Exit(mainWith(crashPoint(os.Getenv("CAIRN_CRASH_AT"))))
+	hook := pointOf("CAIRN_CRASH_AT", crash)
+	if hook == nil {
+		hook = pointOf("CAIRN_STALL_AT", stall)
+	}
+	os.Exit(mainWith(hook))
 }
 
-// crashPoint kills this process, as kill -9 would, when a named point of a durable change is passed for the nth time:
-// "publish.renamed:3". It is how tests hit windows that are microseconds wide.
-func crashPoint(setting string) func(string) {
+// pointOf is a hook at the point that a variable names, the nth time that it is passed: "publish.renamed:3". It is how tests hit windows that
+// are microseconds wide. Nil when the variable names none.
+func pointOf(variable string, do func()) func(string) {
+	setting := os.Getenv(variable)
 	name, count, _ := strings.Cut(setting, ":")
 	if name == "" {
 		return nil
 	}
 	nth, err := strconv.Atoi(count)
 	if err != nil {
-		panic(fmt.Sprintf("CAIRN_CRASH_AT=%s: %v", setting, err))
+		panic(fmt.Sprintf("%s=%s: %v", variable, setting, err))
 	}
-	return crashAt(name, nth)
+	return atPoint(name, nth, do)
 }

@@ -61,19 +61,20 @@ func (s settings) orDefaults() settings {
 
 // world is one pipeline with its target, its sources and, over time, many hosts: each a process of its own.
 type world struct {
-	t      *testing.T
-	cfg    settings
-	dir    string // short: sockets lie below it
-	data   string // the data folder of the present host
-	target string
-	url    string
-	api    *client.Client
-	feed   *feed
-	sender *sender
-	log    *os.File
-	bin    string
-	host   *hostProcess // nil = none runs
-	datas  int
+	t       *testing.T
+	cfg     settings
+	dir     string // short: sockets lie below it
+	data    string // the data folder of the present host
+	target  string
+	address string
+	url     string
+	api     *client.Client
+	feed    *feed
+	sender  *sender
+	log     *os.File
+	bin     string
+	host    *hostProcess // nil = none runs
+	datas   int
 }
 
 // newWorld makes the folders and the configuration; nothing runs yet.
@@ -99,12 +100,16 @@ func newWorld(t *testing.T, plugins string, s settings) *world {
 	w.sender = newSender(w.url, s)
 	w.log, err = os.Create(filepath.Join(dir, "hosts.log"))
 	check(t, err)
-	check(t, os.WriteFile(w.configFile(), []byte(w.hcl(address)), 0o600))
+	w.address = address
+	w.rewrite()
 	check(t, os.Mkdir(w.temp(), 0o700))
 	w.freshData()
 	t.Cleanup(w.close)
 	return w
 }
+
+// rewrite makes the configuration file anew, for the next life.
+func (w *world) rewrite() { check(w.t, os.WriteFile(w.configFile(), []byte(w.hcl(w.address)), 0o600)) }
 
 func (w *world) configFile() string { return filepath.Join(w.dir, "cairn.hcl") }
 
@@ -223,9 +228,15 @@ func (h *hostProcess) pid() int { return h.cmd.Process.Pid }
 // start begins a life. crash is CAIRN_CRASH_AT, or "".
 func (w *world) start(crash string) {
 	w.t.Helper()
+	w.startWith("CAIRN_CRASH_AT=" + crash)
+}
+
+// startWith begins a life with more variables in its environment.
+func (w *world) startWith(env ...string) {
+	w.t.Helper()
 	check(w.t, emptied(w.temp()))
 	cmd := exec.Command("cairn", "run", "--config", w.configFile(), "--data-dir", w.data)
-	cmd.Env = append(os.Environ(), "CAIRN_CRASH_AT="+crash, "TMPDIR="+w.temp(), lifelineVar+"=1")
+	cmd.Env = append(append(os.Environ(), "TMPDIR="+w.temp(), lifelineVar+"=1"), env...)
 	cmd.Stdout, cmd.Stderr = w.log, w.log
 	_, err := cmd.StdinPipe() // it is the lifeline; Wait closes it
 	check(w.t, err)

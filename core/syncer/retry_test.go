@@ -53,7 +53,7 @@ func TestTheBackoffGrowsToItsBoundAndKeepsWhatTheStoreAsked(t *testing.T) {
 
 // CASES A75
 func TestTheDeadlineGrowsWithTheSize(t *testing.T) {
-	for size, want := range map[int64]time.Duration{0: 10 * time.Second, 1 << 20: 11 * time.Second, 64 << 20: 74 * time.Second} {
+	for size, want := range map[int64]time.Duration{0: 15 * time.Second, 1 << 20: 16 * time.Second, 64 << 20: 79 * time.Second} {
 		if got := callDeadline(size); got != want {
 			t.Errorf("%d bytes: %s, want %s", size, got, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,16 +70,22 @@ func createAzureContainer(ctx context.Context, s Server) error {
 }
 
 // ask sends a request that must succeed.
-func ask(req *http.Request) error {
+func ask(req *http.Request) error { return answered(req, nil) }
+
+// answered is ask, with the JSON of the answer for whoever wants it.
+func answered(req *http.Request, into any) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode/100 == 2 {
+	switch {
+	case res.StatusCode/100 != 2:
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // only to be shown
+		return fmt.Errorf("%s %s: %s: %s", req.Method, req.URL, res.Status, text)
+	case into == nil:
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // only to be shown
-	return fmt.Errorf("%s %s: %s: %s", req.Method, req.URL, res.Status, text)
+	return json.NewDecoder(res.Body).Decode(into)
 }

@@ -46,3 +46,32 @@ func TestTwoStoresAtOnceShareNothing(t *testing.T) {
 		t.Fatalf("both at %s", one.Endpoint)
 	}
 }
+
+// TestANetworkFailsAndHealsAsItIsTold goes over one to a store.
+func TestANetworkFailsAndHealsAsItIsTold(t *testing.T) {
+	network := teststore.NewNetwork(t, teststore.GCS(t).Endpoint)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	reached := func() bool {
+		res, err := client.Get(network.Endpoint)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err == nil
+	}
+	if !reached() {
+		t.Error("the server is not reached")
+	}
+	network.Down(t)
+	if reached() {
+		t.Error("it is reached over a network that is down")
+	}
+	network.Heal(t)
+	network.Plague(t, teststore.Toxic{Type: "reset_peer", Stream: "downstream", Toxicity: 1, Attributes: map[string]any{"timeout": 0}})
+	if reached() {
+		t.Error("it is reached though each connection is reset")
+	}
+	network.Heal(t)
+	if !reached() {
+		t.Error("the server is not reached over the network that was healed")
+	}
+}

@@ -1,5 +1,5 @@
 // Package teststore starts real object stores for tests: versitygw (S3), fake-gcs-server (Google Cloud Storage), Azurite (Azure Blob
-// Storage), and s3rver, which looks like S3 and lies about conditional writes.
+// Storage), and s3rver, which looks like S3 and lies about conditional writes; and toxiproxy, a network to any of them that can fail.
 //
 // Only tests import it. Each call starts a server process of its own on a free loopback port, with one empty bucket, and ends it by its
 // process id when the test ends; a test that fails shows what the server printed. The servers are pinned and installed on first use,
