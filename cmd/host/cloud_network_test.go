@@ -37,7 +37,7 @@ func troubles() []trouble {
 		{"every third connection is reset", []teststore.Toxic{toxic("reset_peer", "downstream", 0.33, attributes{"timeout": 0})}, true, ""},
 		{"connections that break off after 200 bytes", []teststore.Toxic{toxic("limit_data", "upstream", 1, attributes{"bytes": 200})}, false, "EOF"},
 		{"every connection is reset", []teststore.Toxic{toxic("reset_peer", "downstream", 1, attributes{"timeout": 0})}, false, "connection reset by peer"},
-		{"requests vanish and no answer comes", []teststore.Toxic{toxic("timeout", "upstream", 1, attributes{"timeout": 0})}, false, "no answer within 15s"},
+		{"requests vanish and no answer comes", []teststore.Toxic{toxic("timeout", "upstream", 1, attributes{"timeout": 0})}, false, "no answer within"},
 		{"the network is down", nil, false, "connection refused"},
 	}
 }

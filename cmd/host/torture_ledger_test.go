@@ -97,7 +97,7 @@ func TestTortureTheLedgerSeesEachWayToLoseACommit(t *testing.T) {
 			l.commits, l.head = map[uint64]noted{}, 0
 		}, "of epoch 1, above commit 2 of epoch 2"},
 		{"a seal inside a reign", func(t *testing.T, _ string, l *ledger) {
-			l.commits[5].Commit.Kind = repository.KindSeal
+			l.commits[5].Kind = repository.KindSeal
 			l.joins(4, 5)
 		}, "is a seal"},
 		{"a host names what never was", func(_ *testing.T, _ string, l *ledger) {
