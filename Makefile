@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 PLUGINS := $(notdir $(wildcard plugins/*))
 GOFLAGS_TEST ?=
 
-.PHONY: help build run test seeds by-hand torture test-cloud race bench lint generate check tidy clean
+.PHONY: help build run test seeds fuzz by-hand torture test-cloud race bench lint generate check tidy clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
@@ -39,6 +39,15 @@ test: ## every test but the torture and the clouds, with the race detector
 seeds: ## properties, model and crash cycles at their full number (10,000; 1,000 crashes), without the race detector
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -count 1 -timeout 20m ./core/trigger ./core/syncer
 	$(TOOL) gotestsum --format pkgname-and-test-fails -- -count 1 -timeout 20m -run 'LeavesNothingBehind' ./core/pluginhost
+
+# package and target of each fuzz test that make fuzz runs; make test runs their seeds
+FUZZ := core/repository.FuzzDecodeCommit core/repository.FuzzStoredCommit core/repository.FuzzKeys core/repository.FuzzSmallObjects \
+	core/repository.FuzzNoPathThatIsAcceptedLeavesItsRoot core/checkpoint.FuzzManifestBody core/checkpoint.FuzzManifestFile \
+	core/sqlcircuit.FuzzNDJSON core/sqlcircuit.FuzzCSV core/pluginhost.FuzzNoLineOfAPluginHarmsTheHost sdk.FuzzDecodeNeverPanics \
+	sdk.FuzzCheckKeyAgreesWithItsDescription
+
+fuzz: ## each fuzz target for FUZZTIME (10s); what it finds becomes a seed below testdata
+	@for t in $(FUZZ); do echo "$$t"; go test ./$${t%.*} -run '^$$' -fuzz "^$${t##*.}\$$" -fuzztime $(or $(FUZZTIME),10s) || exit 1; done
 
 by-hand: ## restore repositories without Cairn, as docs/format.md tells it; needs zstd and jq
 	$(TOOL) gotestsum --format standard-verbose -- -tags byhand -count 1 -timeout 10m -run ByHand ./core/host
