@@ -160,7 +160,7 @@ func (p *program) remoteCommand() *cobra.Command {
 	}
 	p.configFlags(list)
 	list.Flags().StringVar(&target, "target", "", "only this target")
-	return group("remote", "Look at what the targets hold and allow", list, p.probeCommand())
+	return group("remote", "Look at what the targets hold and allow", list, p.probeCommand(), p.verifyCommand(), p.repairCommand())
 }
 
 // showCheckpoints prints a list, unless there is only an error to tell.

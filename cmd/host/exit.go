@@ -19,6 +19,7 @@ const (
 	exitNotNow      = 6 // it is not possible in the present state
 	exitExam        = 7 // the plugin does not pass
 	exitUnfit       = 8 // the target cannot be pushed to
+	exitBroken      = 9 // a target does not hold all that it lists
 )
 
 // usageError is a command line that cannot be meant.
@@ -29,6 +30,9 @@ type examError struct{ error }
 
 // unfitError is a target that cannot be pushed to.
 type unfitError struct{ error }
+
+// brokenError is a target that does not hold all that it lists.
+type brokenError struct{ error }
 
 // unreachableError is a host that does not answer.
 type unreachableError struct{ error }
@@ -57,6 +61,8 @@ func exitCode(err error) int {
 		return exitExam
 	case is[unfitError](err):
 		return exitUnfit
+	case is[brokenError](err):
+		return exitBroken
 	}
 	var answered *client.Error
 	if !errors.As(err, &answered) {

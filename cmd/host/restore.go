@@ -104,15 +104,20 @@ type progress struct {
 	out  io.Writer // nil = silent
 	bars *mpb.Progress
 
-	mu   sync.Mutex
-	bar  *mpb.Bar
-	told int64 // tenths that were told
+	mu    sync.Mutex
+	bar   *mpb.Bar
+	total int64 // of what is shown
+	told  int64 // tenths that were told
 }
 
 // report may be called from any goroutine.
 func (b *progress) report(done, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if total != b.total { // the next of several targets
+		b.finish()
+		b.total, b.told = total, 0
+	}
 	switch {
 	case b.out == nil || total == 0:
 	case b.bars == nil:
@@ -131,10 +136,16 @@ func (b *progress) report(done, total int64) {
 func (b *progress) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.bar != nil && !b.bar.Completed() {
-		b.bar.Abort(false)
-	}
+	b.finish()
 	if b.bars != nil {
 		b.bars.Wait()
 	}
+}
+
+// finish leaves the bar as it stands. The caller holds mu.
+func (b *progress) finish() {
+	if b.bar != nil && !b.bar.Completed() {
+		b.bar.Abort(false)
+	}
+	b.bar = nil
 }

@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", examples)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": until},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": until, "flip": flip, "drop": drop},
 	})
 }
 
@@ -119,6 +119,32 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// flip changes one byte in the middle of the one file that a pattern names: flip PATTERN.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	file := only(ts, neg, args)
+	content, err := os.ReadFile(file)
+	ts.Check(err)
+	content[len(content)/2] ^= 0x10
+	ts.Check(os.Chmod(file, 0o600))
+	ts.Check(os.WriteFile(file, content, 0o600))
+}
+
+// drop deletes the one file that a pattern names: drop PATTERN.
+func drop(ts *testscript.TestScript, neg bool, args []string) { ts.Check(os.Remove(only(ts, neg, args))) }
+
+// only is the one file that the only argument names.
+func only(ts *testscript.TestScript, neg bool, args []string) string {
+	if neg || len(args) != 1 {
+		ts.Fatalf("name one file, or a pattern")
+	}
+	found, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(found) != 1 {
+		ts.Fatalf("%s names %v", args[0], found)
+	}
+	return found[0]
 }
 
 // lifelineVar makes cairn die with the test that started it: when its standard input ends.

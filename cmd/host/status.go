@@ -95,6 +95,7 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	if t.Reason != "" {
 		fmt.Fprintf(w, "    %s\n", t.Reason)
 	}
+	writeProof(w, t, now)
 	writeRights(w, t.Rights, now)
 	if t.Running != nil {
 		fmt.Fprintf(w, "    pushing %s: %d requests, %s so far\n", t.Running.UUID, t.Running.Requests, size(t.Running.Bytes))

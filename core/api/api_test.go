@@ -70,6 +70,12 @@ func TestEachCallReachesItsMethod(t *testing.T) {
 		{"POST", "/v0/pipelines/p/checkpoint/sync?target=t", 202, "sync t"},
 		{"GET", "/v0/pipelines/p/checkpoints", 200, "checkpoints"},
 		{"GET", "/v0/pipelines/p/checkpoints/remote", 200, "remote "},
+		{"POST", "/v0/pipelines/p/remote/verify", 200, "verify {Target: Sample:0 Deep:false Newest:false}"},
+		{"POST", "/v0/pipelines/p/remote/verify?target=t&sample=0.05", 200, "verify {Target:t Sample:0.05 Deep:false Newest:false}"},
+		{"POST", "/v0/pipelines/p/remote/verify?deep=true&newest=true", 200, "verify {Target: Sample:0 Deep:true Newest:true}"},
+		{"POST", "/v0/pipelines/p/remote/verify?sample=1.5", 422, ""},
+		{"POST", "/v0/pipelines/p/remote/repair?target=t&deep=true", 200, "repair t true"},
+		{"POST", "/v0/pipelines/p/remote/repair", 422, ""},
 		{"GET", "/v0/pipelines/p/ingress/in?source=s", 200, "position"},
 		{"GET", "/v0/pipelines", 200, ""},
 		{"GET", "/v0/pipelines/p", 200, ""},
@@ -295,7 +301,7 @@ func TestAGetNeverChangesAnything(t *testing.T) {
 	for _, path := range []string{"", "/stats", "/checkpoint_status", "/checkpoints", "/checkpoints/remote", "/checkpoint/sync_status", "/query?sql=x", "/ingress/in?source=s"} {
 		call(t, p, "GET", "/v0/pipelines/p"+path, "")
 	}
-	for _, verb := range []string{"start", "pause", "resume", "activate", "stop", "adopt?target=t", "checkpoint", "checkpoint/sync"} {
+	for _, verb := range []string{"start", "pause", "resume", "activate", "stop", "adopt?target=t", "checkpoint", "checkpoint/sync", "remote/verify", "remote/repair?target=t"} {
 		if status, _, text := call(t, p, "GET", "/v0/pipelines/p/"+verb, ""); status < 400 {
 			t.Errorf("GET %s: %d %s", verb, status, text)
 		}

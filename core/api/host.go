@@ -43,6 +43,11 @@ type Pipeline interface {
 	// RemoteCheckpoints reads the targets; "" = all of them.
 	RemoteCheckpoints(ctx context.Context, target string) ([]client.CheckpointView, error)
 
+	// Verify reads what the targets hold and returns when that is done.
+	Verify(ctx context.Context, o client.VerifyOptions) ([]client.VerifyView, error)
+	// Repair makes the newest state whole on one target and returns when that is done.
+	Repair(ctx context.Context, target string, deep bool) (client.RepairView, error)
+
 	// Sync asks for a push of the newest checkpoint; "" = to every target.
 	Sync(ctx context.Context, target string) (client.SyncStarted, error)
 	SyncStatus() client.SyncStatus

@@ -42,6 +42,7 @@ func register(mux *http.ServeMux, host Host) huma.API {
 	routes.pipelines()
 	routes.checkpoints()
 	routes.syncs()
+	routes.remote()
 	routes.data()
 	routes.health()
 	mux.HandleFunc("/", elsewhere(mux))

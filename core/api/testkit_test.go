@@ -79,6 +79,14 @@ func (f *fakePipeline) RemoteCheckpoints(_ context.Context, target string) ([]cl
 	return []client.CheckpointView{}, f.note("remote " + target)
 }
 
+func (f *fakePipeline) Verify(_ context.Context, o client.VerifyOptions) ([]client.VerifyView, error) {
+	return []client.VerifyView{}, f.note(fmt.Sprintf("verify %+v", o))
+}
+
+func (f *fakePipeline) Repair(_ context.Context, target string, deep bool) (client.RepairView, error) {
+	return client.RepairView{}, f.note(fmt.Sprintf("repair %s %v", target, deep))
+}
+
 func (f *fakePipeline) Sync(_ context.Context, target string) (client.SyncStarted, error) {
 	return client.SyncStarted{Checkpoint: f.id}, f.note("sync " + target)
 }

@@ -115,10 +115,7 @@ func (o *Offline) Restore(ctx context.Context, target string, from Selection, to
 	if err != nil {
 		return client.CheckpointView{}, err
 	}
-	req := syncer.RestoreRequest{From: wanted, Dir: to, Spool: targets.spool}
-	if progress != nil {
-		req.Progress = func(p syncer.Progress) { progress(p.Done, p.Total) }
-	}
+	req := syncer.RestoreRequest{From: wanted, Dir: to, Spool: targets.spool, Progress: told(progress)}
 	info, err := chosen.reader.RestoreDir(ctx, req)
 	if err != nil {
 		return client.CheckpointView{}, err

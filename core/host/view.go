@@ -145,6 +145,7 @@ func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 
 func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 	view.State, view.Reason, view.Failures, view.Trouble = string(s.Condition), s.Reason, s.Failures, s.Trouble
+	view.Proof = proofView(s.Proof)
 	view.Warnings, view.Rights = syncer.Warnings(s.Fencing, s.Rights), rightsView(s.Rights)
 	if by := s.TakenBy; by != nil {
 		view.TakenBy = &client.Holder{Epoch: by.Number, Host: by.Host, Writer: known(by.Writer.ID), Incarnation: known(by.Writer.Incarnation), Since: wall(by.Started)}

@@ -44,6 +44,7 @@ type VerifyRequest struct {
 type VerifyReport struct {
 	Level    VerifyLevel
 	Fraction float64 // 0 but for VerifySample
+	Seed     uint64  // likewise
 	Commits  int     // checkpoint commits that were verified
 	Seals    int     // commits of kind seal that were verified with them
 	Packs    int     // packs that the commits name
@@ -163,11 +164,10 @@ type verification struct {
 
 // reset begins anew, for a repository that has changed while it was read.
 func (v *verification) reset() {
-	level, fraction := v.req.Level, v.req.Fraction
-	if level != VerifySample {
-		fraction = 0
+	v.rep = VerifyReport{Level: v.req.Level, Started: v.started, bad: map[repository.PackID]struct{}{}}
+	if v.req.Level == VerifySample {
+		v.rep.Fraction, v.rep.Seed = v.req.Fraction, v.req.Seed
 	}
-	v.rep = VerifyReport{Level: level, Fraction: fraction, Started: v.started, bad: map[repository.PackID]struct{}{}}
 	v.inventory, v.gc, v.epoch, v.head = &repository.Inventory{}, repository.GC{}, 0, 0
 }
 

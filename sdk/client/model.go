@@ -79,6 +79,7 @@ type TargetView struct {
 	Rights    *RightsView `json:"rights" doc:"What the store was last seen to allow; null before the first probe."`
 	Committed *Point      `json:"committed" doc:"Newest checkpoint committed there by this pipeline; null when there is none."`
 	Behind    *uint64     `json:"behind_steps" doc:"Steps of the live state that a loss of this machine would take, if only this target were left; null when nothing is committed."`
+	Proof     *ProofView  `json:"proof" doc:"Last verification of the repository that found nothing wrong; null when there was none, or when what it proved has gone."`
 	NextPush  *time.Time  `json:"next_push" doc:"When the next periodic push falls due; null when none is scheduled."`
 	Running   *JobView    `json:"running" doc:"The push job that runs; null when none does."`
 	Plugin    *PluginView `json:"plugin"`
@@ -132,7 +133,7 @@ type PluginView struct {
 type JobView struct {
 	ID         uint64     `json:"id"`
 	UUID       uuid.UUID  `json:"checkpoint_uuid"`
-	Trigger    string     `json:"trigger" enum:"periodic,requested,shutdown,checkpoint"`
+	Trigger    string     `json:"trigger" enum:"periodic,requested,shutdown,checkpoint,repair"`
 	State      string     `json:"state" enum:"running,succeeded,failed,held,fenced,cancelled,unresolved"`
 	Attempts   int        `json:"attempts" doc:"The most that any one call to the store needed."`
 	Started    time.Time  `json:"started"`
