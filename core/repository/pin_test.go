@@ -66,8 +66,10 @@ func TestPinNamesAreOneSegmentOfAKey(t *testing.T) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
 	}
-	for _, key := range []string{"p/q/pin/.json", "p/q/pin/..json", "p/q/pin/A.json", "p/q/pin/a/b.json", "p/q/pin/a", "p/q/gc/a.json", "p/pin/a.json",
-		PinKey("p/q", strings.Repeat("x", MaxPinName+1))} {
+	for _, key := range []string{
+		"p/q/pin/.json", "p/q/pin/..json", "p/q/pin/A.json", "p/q/pin/a/b.json", "p/q/pin/a", "p/q/gc/a.json", "p/pin/a.json",
+		PinKey("p/q", strings.Repeat("x", MaxPinName+1)),
+	} {
 		if name, err := ParsePinKey("p/q", key); err == nil {
 			t.Errorf("%q is taken for pin %q", key, name)
 		}

@@ -58,39 +58,48 @@ func examples() []example {
 		{"fewer-than-the-count", "Four shall be kept and one exists: that is normal.", Retention{MinCount: 4}, RetentionFacts{Commits: daily("sc")}},
 		{"count-of-one", "The newest checkpoint alone.", Retention{MinCount: 1}, RetentionFacts{Commits: daily("scccc")}},
 		{
-			"everything-is-old", "No push for a month: every commit is older than min_age, and the newest stays all the same.", Retention{MinAge: day},
+			"everything-is-old", "No push for a month: every commit is older than min_age, and the newest stays all the same.",
+			Retention{MinAge: day},
 			RetentionFacts{Commits: daily("scccc"), Now: testTime().AddDate(0, 1, 0)},
 		},
 		{
-			"pins", "A pin by number, one by checkpoint, and one whose commit is not there.", Retention{MinCount: 1},
+			"pins", "A pin by number, one by checkpoint, and one whose commit is not there.",
+			Retention{MinCount: 1},
 			RetentionFacts{Commits: daily("sccccccc"), Pins: []Pin{pinned("before-migration", 4), cp, pinned("typo", 40)}},
 		},
 		{
-			"newest-verified", "Commit 3 is the newest that was proven to restore: it stays until a newer one is proven.", Retention{MinCount: 1},
+			"newest-verified", "Commit 3 is the newest that was proven to restore: it stays until a newer one is proven.",
+			Retention{MinCount: 1},
 			RetentionFacts{Commits: daily("scccccc"), Verified: 3},
 		},
 		{
-			"several-epochs", "Two takeovers. Seals hold no state: those below the boundary go, those above stay, and none counts for min_count.", Retention{MinCount: 2},
+			"several-epochs", "Two takeovers. Seals hold no state: those below the boundary go, those above stay, and none counts for min_count.",
+			Retention{MinCount: 2},
 			RetentionFacts{Commits: daily("scccsccscs")},
 		},
 		{
-			"clock-set-back", "The clock was set back by a month: every commit is from the future and counts as young.", Retention{MinCount: 1, MinAge: 2 * day},
+			"clock-set-back", "The clock was set back by a month: every commit is from the future and counts as young.",
+			Retention{MinCount: 1, MinAge: 2 * day},
 			RetentionFacts{Commits: daily("scccc"), Now: testTime().AddDate(0, -1, 0)},
 		},
 		{
-			"clock-was-ahead", "The clock was two months ahead for three commits. Order is by number, so the newest is still the newest.", Retention{MinCount: 1, MinAge: 2 * day},
+			"clock-was-ahead", "The clock was two months ahead for three commits. Order is by number, so the newest is still the newest.",
+			Retention{MinCount: 1, MinAge: 2 * day},
 			RetentionFacts{Commits: ahead},
 		},
 		{
-			"clock-set-ahead", "The clock jumps a year ahead and everything looks old: the guard refuses the plan.", Retention{MinCount: 2, MinAge: 7 * day, MaxDelete: 4},
+			"clock-set-ahead", "The clock jumps a year ahead and everything looks old: the guard refuses the plan.",
+			Retention{MinCount: 2, MinAge: 7 * day, MaxDelete: 4},
 			RetentionFacts{Commits: daily("scccccccc"), Now: testTime().AddDate(1, 0, 0)},
 		},
 		{
-			"second-run", "An earlier run was killed after it had created gc 1: what it retired is deleted now, and nothing more is retired.", Retention{MinCount: 3},
+			"second-run", "An earlier run was killed after it had created gc 1: what it retired is deleted now, and nothing more is retired.",
+			Retention{MinCount: 3},
 			RetentionFacts{Commits: daily("sccccccc"), GC: GC{Number: 1, UpTo: 5, Kept: []uint64{2}}, Pins: []Pin{pinned("first", 2)}},
 		},
 		{
-			"unpinned", "The pin of commit 2 was removed: it goes with the next run.", Retention{MinCount: 2},
+			"unpinned", "The pin of commit 2 was removed: it goes with the next run.",
+			Retention{MinCount: 2},
 			RetentionFacts{Commits: []CommitFacts{daily("sc")[1], daily("sccccc")[4], daily("sccccc")[5]}, GC: GC{Number: 1, UpTo: 4, Kept: []uint64{2}}},
 		},
 	}

@@ -160,7 +160,7 @@ func (c *checker) deletingPack(call *gateCall, key string) {
 		return
 	}
 	for n, m := range c.exist {
-		if slices.Contains(m.Packs, id) && !(c.deleted[n] && !c.gc.Visible(n)) {
+		if slices.Contains(m.Packs, id) && (!c.deleted[n] || c.gc.Visible(n)) {
 			c.violated("%s: pack %s is deleted, and commit %d names it", call, briefly(key), n)
 		}
 	}

@@ -16,7 +16,6 @@ type upkeepBeside struct {
 	busy    atomic.Bool
 	running sync.WaitGroup
 	pins    []string // names that this life has given; owned by whoever is busy
-	proven  uint64   // newest commit that it has proven to restore
 }
 
 // beside starts a task unless one is under way.

@@ -24,7 +24,7 @@ const (
 	// callBase is what any call may take: connection, signing, a slow store. It is longer than the host bears a plugin's process that says
 	// nothing (10 s): such a process is to be found out and replaced, and not taken for a slow store again and again.
 	callBase = 15 * time.Second
-	callRate = 1 << 20          // bytes a second a transfer must reach, or its attempt is given up
+	callRate = 1 << 20 // bytes a second a transfer must reach, or its attempt is given up
 
 	// corruptAttempts bounds what is repeated after Corrupt: damage on the way heals at once or is no accident.
 	corruptAttempts = 3
