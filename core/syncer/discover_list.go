@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,6 +79,9 @@ func (r *Reader) list(ctx context.Context) ([]CommitInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := newestRow(rows); n != 0 && !gc.Visible(n) { // retention keeps the newest checkpoint: a newer one has come, which is not in this list
+		return nil, fmt.Errorf("commit %d is retired: %w", n, errMoved)
+	}
 	var infos []CommitInfo
 	var damaged []error
 	var below *known
@@ -113,6 +117,16 @@ type commitRow struct {
 
 	number uint64
 	damage error
+}
+
+// newestRow is the number of the newest row that is not known to be a seal; 0 = none.
+func newestRow(rows []commitRow) uint64 {
+	for i := range slices.Backward(rows) {
+		if c := rows[i].Commit; c == nil || c.Kind == repository.KindCheckpoint {
+			return rows[i].number
+		}
+	}
+	return 0
 }
 
 // rows reads commits and hands each on, one at a time, before it lets go of its tables.

@@ -209,7 +209,7 @@ func (u *upkeepRun) deleteOldGCs(ctx context.Context) error {
 // delete are noted and left to the next run; a batch of which nothing went ends it.
 func (u *upkeepRun) deleteAll(ctx context.Context, what string, keys []string) (gone []string, err error) {
 	for batch := range slices.Chunk(keys, sdk.MaxDelete) {
-		if err := u.mayDelete(ctx); err != nil {
+		if err := u.stillHighest(ctx); err != nil {
 			return gone, err
 		}
 		err := u.calls.do(ctx, fmt.Sprintf("delete %d %s", len(batch), what), deleteSize, func(ctx context.Context) error {
@@ -227,14 +227,6 @@ func (u *upkeepRun) deleteAll(ctx context.Context, what string, keys []string) (
 		}
 	}
 	return gone, nil
-}
-
-// mayDelete looks at the epoch: what a writer that was taken over from holds for gone need not be.
-func (u *upkeepRun) mayDelete(ctx context.Context) error {
-	if u.wrong.deleteWithoutLook {
-		return nil
-	}
-	return u.stillHighest(ctx)
 }
 
 // undeleted are the keys of a batch that an error of Delete names; all of them when it names none.

@@ -98,7 +98,6 @@ type mutants struct {
 	gcWithoutKept      bool // a gc object hides all up to its number
 	gcConflictIsOurs   bool // a gc number that is taken is taken for our own
 	deleteBeforeGC     bool // commits are deleted without a gc object that hides them
-	deleteWithoutLook  bool // and whether or not our epoch is still the highest
 	pinsUnread         bool // retention does not read the pins
 	pinWithoutGC       bool // a pin is acknowledged when it is written
 	verifiedNotKept    bool // retention does not keep what was proven to restore
