@@ -86,7 +86,7 @@ func (c *checker) made(cp *heldCheckpoint) {
 func (c *checker) told(w *world, actor string, cp *heldCheckpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w.changed = true
+	w.changed.Store(true)
 	if w.wiped {
 		c.checkWhole(w.mem, actor, cp)
 		return

@@ -71,7 +71,7 @@ func (t tale) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "VIOLATION: %s\n\n", t.fault)
 	fmt.Fprintf(&b, "again:  CAIRN_MODEL_SEED=%d CAIRN_MODEL_FAULTS=%d go test ./core/syncer -run '^%s$' -count 1 -v\n", t.seed, t.faults, t.play.test())
-	fmt.Fprintf(&b, "story of seed %d, in which %d things go wrong (A and B push, S stands by, P pins, R reads; A2 is the second life of A):\n\n", t.seed, t.faults)
+	fmt.Fprintf(&b, "story of seed %d, in which %d things go wrong (A and B push, S stands by, R reads; A2 is the second life of A):\n\n", t.seed, t.faults)
 	for _, e := range t.story {
 		b.WriteString(e.String())
 		b.WriteByte('\n')

@@ -22,8 +22,8 @@ import (
 // maxSteps bounds a story.
 const maxSteps = 340
 
-// TestTheProtocolHoldsInEveryStory is the simulation: two hosts that push and keep the repository tidy, a standby that is activated, an operator
-// who pins and one who reads, around one store. Replies are lost, requests land after their callers gave up, calls stall, machines are paused
+// TestTheProtocolHoldsInEveryStory is the simulation: two hosts that push and keep the repository tidy, a standby that is activated, pins, proofs
+// and a reader, around one store. Replies are lost, requests land after their callers gave up, calls stall, machines are paused
 // (some for a week), cut off, killed and started again on their disk or an empty one, clocks jump, disks and the store are full, and in one story of
 // sixteen the store is wiped. One line of history, no reported commit lost, nothing listed that cannot be restored, nothing restored that the
 // circuit never had, no false success, no false fence, nothing deleted that is needed, and progress when the faults end.

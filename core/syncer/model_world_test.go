@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cairnsync/cairn/core/repository"
@@ -31,7 +32,7 @@ type world struct {
 	policy  *repository.Retention // of every host; nil = everything is kept
 	calm    bool
 	wiped   bool
-	changed bool // the store, or what was told, since the statuses were last looked at
+	changed atomic.Bool // the store, or what was told, since the statuses were last looked at
 	calls   int
 	probes  bool // hosts find out by calls what the store allows; otherwise they know, and the story is about the rest of the protocol
 	fencing Fencing
@@ -50,8 +51,7 @@ func (w *world) step() bool {
 	w.rest()
 	defer w.rest()
 	calls := w.sweepAbandoned()
-	if w.changed {
-		w.changed = false
+	if w.changed.Swap(false) {
 		w.checker.statuses(w)
 	}
 	w.tick()
@@ -106,7 +106,9 @@ func (w *world) apply(c *gateCall) error {
 	if c.put != nil && err == nil {
 		w.checker.stored(w, c)
 	}
-	w.changed = w.changed || c.mutates()
+	if c.mutates() {
+		w.changed.Store(true)
+	}
 	return err
 }
 
