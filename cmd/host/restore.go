@@ -83,6 +83,9 @@ func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) e
 	}
 	return p.show(restored, func(w io.Writer) {
 		fmt.Fprintf(w, "restored checkpoint %s of step %d from %s into %s: %s\n", restored.UUID, restored.Step, strings.Join(restored.Where, ", "), f.to, size(restored.Size))
+		if !from.AsOf.IsZero() {
+			fmt.Fprintf(w, "it was taken at %s, %s before the moment asked for\n", restored.Created.Format(time.RFC3339Nano), from.AsOf.Sub(restored.Created))
+		}
 	})
 }
 

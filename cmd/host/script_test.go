@@ -132,7 +132,9 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // drop deletes the one file that a pattern names: drop PATTERN.
-func drop(ts *testscript.TestScript, neg bool, args []string) { ts.Check(os.Remove(only(ts, neg, args))) }
+func drop(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.Remove(only(ts, neg, args)))
+}
 
 // only is the one file that the only argument names.
 func only(ts *testscript.TestScript, neg bool, args []string) string {

@@ -82,18 +82,20 @@ func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offline
 func (t *offlineTargets) newest(ctx context.Context, wanted syncer.Selector) (offlineTarget, error) {
 	var best offlineTarget
 	var step uint64
-	var failed []error
+	var failed, absent []error
 	for _, one := range t.open {
 		if one.err != nil {
 			failed = append(failed, one.err)
 			continue
 		}
-		state := one.reader.Ask(ctx, wanted)
+		c, err := one.reader.Find(ctx, wanted)
 		switch {
-		case state.Err != nil:
-			failed = append(failed, state.Err)
-		case state.Commit != nil && (best.reader == nil || state.Commit.Step > step):
-			best, step = one, state.Commit.Step
+		case errors.Is(err, ErrNoCommit):
+			absent = append(absent, err)
+		case err != nil:
+			failed = append(failed, err)
+		case best.reader == nil || c.Checkpoint.Step > step:
+			best, step = one, c.Checkpoint.Step
 		}
 	}
 	byID := best.reader != nil && wanted == syncer.Selector{Checkpoint: wanted.Checkpoint} && wanted != (syncer.Selector{})
@@ -101,7 +103,7 @@ func (t *offlineTargets) newest(ctx context.Context, wanted syncer.Selector) (of
 	case len(failed) > 0 && !byID:
 		return best, fmt.Errorf("restore %s: a target cannot be read and may hold what is wanted; make it readable, or name another: %w", wanted, errors.Join(failed...))
 	case best.reader == nil:
-		return best, fmt.Errorf("restore: no target holds %s: %w", wanted, ErrNoCommit)
+		return best, fmt.Errorf("restore: no target holds %s: %w", wanted, errors.Join(absent...))
 	}
 	return best, nil
 }

@@ -193,16 +193,11 @@ func (r *Reader) find(ctx context.Context, sel Selector) (*repository.Commit, er
 		}
 		return r.restorable(ctx, sel.Number)
 	}
-	list, err := r.ListCommits(ctx)
-	if err != nil {
+	number, err := r.search(ctx, sel)
+	if err != nil || number == 0 {
 		return nil, err
 	}
-	for i := len(list) - 1; i >= 0; i-- {
-		if sel.matches(list[i]) {
-			return r.restorable(ctx, list[i].Number)
-		}
-	}
-	return nil, nil
+	return r.restorable(ctx, number)
 }
 
 func (s Selector) matches(c CommitInfo) bool {
