@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -59,7 +60,7 @@ type life struct {
 	disk   *disk
 	worker *Worker
 	cancel context.CancelFunc
-	dead   bool // killed: nothing that it still does is told or saved
+	dead   atomic.Bool // killed: nothing that it still does is told or saved
 	done   chan struct{}
 	local  map[uuid.UUID]*heldCheckpoint
 	told   []uuid.UUID // checkpoints whose push returned nil
@@ -69,7 +70,7 @@ type life struct {
 }
 
 func (h *host) actor() string { return fmt.Sprintf("%s%d", h.name, h.lives) }
-func (h *host) alive() bool   { return h.life != nil && !h.life.dead && !h.life.ended() }
+func (h *host) alive() bool   { return h.life != nil && !h.life.dead.Load() && !h.life.ended() }
 
 func (l *life) ended() bool {
 	select {
@@ -88,7 +89,7 @@ func (l *life) gate() gate { return gate{w: l.w, on: l.h.machine, actor: l.h.act
 
 // kill is kill -9: what is under way may land, nothing more is saved or told.
 func (h *host) kill() {
-	h.life.dead = true
+	h.life.dead.Store(true)
 	h.life.cancel()
 }
 
@@ -148,7 +149,7 @@ func (l *life) run() {
 			trigger = Requested
 		}
 		err := l.worker.Push(l.ctx, Job{Checkpoint: cp.manifest.ID, Trigger: trigger})
-		if l.dead {
+		if l.dead.Load() {
 			return
 		}
 		if !l.report(cp, err) {
@@ -333,7 +334,7 @@ func (l *life) save(data []byte) error {
 	if l.h.full.Load() > 0 {
 		return &fs.PathError{Op: "write", Path: "sync state", Err: syscall.ENOSPC}
 	}
-	if !l.dead {
+	if !l.dead.Load() {
 		l.disk.saved = bytes.Clone(data)
 	}
 	return nil

@@ -48,7 +48,7 @@ func (l *life) takeOver() bool {
 			return false
 		}
 		claimed, err := l.worker.Claim(l.ctx)
-		if l.dead {
+		if l.dead.Load() {
 			return false
 		}
 		if fenced, ok := errors.AsType[*FencedError](err); ok {

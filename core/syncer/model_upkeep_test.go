@@ -54,7 +54,7 @@ func (l *life) pinName() string {
 // maintain runs retention and sweep, and tells how it went.
 func (l *life) maintain(ctx context.Context, req MaintainRequest) bool {
 	report, err := l.worker.Maintain(ctx, req)
-	if l.dead {
+	if l.dead.Load() {
 		return false
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *life) pin1(ctx context.Context, req PinRequest) {
 	l.upkeep.pins = append(l.upkeep.pins, req.Name)
 	pin, err := l.worker.Pin(ctx, req)
 	switch {
-	case l.dead:
+	case l.dead.Load():
 	case err != nil:
 		l.w.tell("%s cannot pin: %v", who(ctx), err)
 		l.w.checker.upkept(l.w, who(ctx), err)
@@ -90,7 +90,7 @@ func (l *life) unpin(ctx context.Context) {
 	name := l.upkeep.pins[len(l.upkeep.pins)-1]
 	l.w.checker.unpinned(name)
 	err := l.worker.Unpin(ctx, name)
-	if l.dead {
+	if l.dead.Load() {
 		return
 	}
 	l.w.tell("%s unpins %q: %s", who(ctx), name, outcome(err))
@@ -100,11 +100,11 @@ func (l *life) unpin(ctx context.Context) {
 func (l *life) prove(ctx context.Context) {
 	got, err := l.w.pull(ctx, l.gate(), Selector{})
 	l.w.checker.pulled(l.w, who(ctx), got, err, nil)
-	if l.dead || err != nil {
+	if l.dead.Load() || err != nil {
 		return
 	}
 	l.w.tell("%s has PROVEN commit %d", who(ctx), got.commit.Number)
-	if l.worker.proven(ctx, Proof{At: l.h.now(), Commit: got.commit.Number, Checkpoint: got.commit.Checkpoint.ID}) == nil && !l.dead {
+	if l.worker.proven(ctx, Proof{At: l.h.now(), Commit: got.commit.Number, Checkpoint: got.commit.Checkpoint.ID}) == nil && !l.dead.Load() {
 		l.w.checker.proved(l.worker.cfg.Writer, got.commit.Number)
 	}
 }
