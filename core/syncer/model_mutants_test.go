@@ -16,7 +16,7 @@ func TestTheSimulationNoticesEachMissingRule(t *testing.T) {
 		{"commits are listed before the claim", play{wrong: mutants{listBeforeClaim: true}}, 0},
 		{"success is told before the epoch is looked at again", play{wrong: mutants{tellEarly: true}}, 0},
 		{"our own epoch is not looked at", play{wrong: mutants{ownEpochUnseen: true}}, 1046},
-		{"a conflict is taken for success", play{wrong: mutants{conflictIsSuccess: true}}, 0},
+		{"a conflict is taken for success", play{wrong: mutants{conflictIsSuccess: true}}, 522},
 		{"a conflict is taken for a takeover without reading", play{wrong: mutants{conflictIsFenced: true}}, 0},
 		{"packs are named by their content alone", play{wrong: mutants{packsByContent: true}}, 0},
 		{"the sweep reads the commits before it lists the packs", play{wrong: mutants{sweepReadsFirst: true}}, 0},
