@@ -65,9 +65,13 @@ func (w *world) until(done func() bool) bool {
 }
 
 func (w *world) freshStartCommits(wrong mutants) *life {
+	for _, h := range w.hosts { // a standby that is activated meanwhile would rightly hold the fresh one
+		if h.life != nil {
+			h.kill()
+		}
+	}
+	w.sweepAbandoned()
 	if w.alone {
-		w.hosts[0].kill()
-		w.sweepAbandoned()
 		w.settle()
 	}
 	fresh := w.addHost("C", cast-1, wrong)
