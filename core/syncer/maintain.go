@@ -72,7 +72,7 @@ func (w *Worker) Maintain(ctx context.Context, req MaintainRequest) (MaintainRep
 		report.Requests = u.calls.note.snapshot().Requests
 	}
 	report.Finished = w.cfg.Now().UTC()
-	if !req.DryRun && !errors.Is(err, ErrNoEpoch) {
+	if !req.DryRun && !errors.Is(err, ErrNoEpoch) && ctx.Err() == nil { // what was cut off by its caller has not failed
 		w.maintained(report, err)
 	}
 	return report, err

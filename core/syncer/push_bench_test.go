@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -220,7 +221,10 @@ type (
 
 // record is a hook that lists the calls.
 func record(calls *[]string) func(ctxt, callt) error {
+	var mu sync.Mutex
 	return func(_ ctxt, c callt) error {
+		mu.Lock()
+		defer mu.Unlock()
 		*calls = append(*calls, c.Op+" "+c.Key)
 		return nil
 	}

@@ -190,7 +190,9 @@ func (u *upkeepRun) deleteGone(ctx context.Context, gone []uint64) error {
 		keys[i] = repository.CommitKey(u.prefix, n)
 	}
 	deleted, err := u.deleteAll(ctx, "commits", keys)
-	u.report.Deleted += len(deleted)
+	if u.report.Deleted += len(deleted); len(deleted) > 0 {
+		u.memo.swept = false // also when this run does not come to its sweep
+	}
 	return err
 }
 

@@ -13,6 +13,7 @@ const maxSwept = 100 * sdk.MaxDelete
 
 // sweep deletes the packs that no commit names and that none can come to name. The packs are listed first, then every commit that exists is read.
 func (u *upkeepRun) sweep(ctx context.Context) error {
+	u.memo.swept = u.memo.swept && u.req.DryRun
 	if u.report.Policy == nil { // else retention has read it
 		if err := u.readGC(ctx); err != nil {
 			return err
