@@ -160,7 +160,8 @@ func (p *program) remoteCommand() *cobra.Command {
 	}
 	p.configFlags(list)
 	list.Flags().StringVar(&target, "target", "", "only this target")
-	return group("remote", "Look at what the targets hold and allow", list, p.probeCommand(), p.verifyCommand(), p.repairCommand())
+	return group("remote", "Look at what the targets hold and allow, and at what they keep", list, p.probeCommand(), p.verifyCommand(), p.repairCommand(),
+		p.sweepCommand(), p.pinCommand(), p.unpinCommand(), p.pinsCommand())
 }
 
 // showCheckpoints prints a list, unless there is only an error to tell.

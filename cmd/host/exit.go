@@ -69,7 +69,7 @@ func exitCode(err error) int {
 		return exitFailed
 	}
 	switch answered.Code {
-	case client.CodeInvalidTransition, client.CodeNotRunning, client.CodeNothingToSync, client.CodeNoSync:
+	case client.CodeInvalidTransition, client.CodeNotRunning, client.CodeNothingToSync, client.CodeNoSync, client.CodeFenced, client.CodeNoEpoch, client.CodeRetentionRefused, client.CodePinExists:
 		return exitNotNow
 	}
 	if answered.Status == http.StatusNotFound {

@@ -97,6 +97,7 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	}
 	writeProof(w, t, now)
 	writeRights(w, t.Rights, now)
+	writeMaintenance(w, t.Maintenance, now)
 	if t.Running != nil {
 		fmt.Fprintf(w, "    pushing %s: %d requests, %s so far\n", t.Running.UUID, t.Running.Requests, size(t.Running.Bytes))
 		if t.Running.Error != "" {

@@ -52,6 +52,12 @@ type Pipeline interface {
 	Sync(ctx context.Context, target string) (client.SyncStarted, error)
 	SyncStatus() client.SyncStatus
 
+	// Sweep, Pins, Pin and Unpin mean one target; "" = the only one. They answer when all is done.
+	Sweep(ctx context.Context, opts client.SweepOptions) (client.Sweep, error)
+	Pins(ctx context.Context, target string) ([]client.Pin, error)
+	Pin(ctx context.Context, name string, opts client.PinOptions) (client.Pin, error)
+	Unpin(ctx context.Context, target, name string) error
+
 	circuit.Ingester
 	circuit.Querier
 	// WaitCheckpoint and WaitCommit return when a checkpoint, or a commit on every target, covers the step.

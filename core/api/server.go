@@ -43,6 +43,7 @@ func register(mux *http.ServeMux, host Host) huma.API {
 	routes.checkpoints()
 	routes.syncs()
 	routes.remote()
+	routes.retention()
 	routes.data()
 	routes.health()
 	mux.HandleFunc("/", elsewhere(mux))

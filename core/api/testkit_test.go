@@ -91,6 +91,22 @@ func (f *fakePipeline) Sync(_ context.Context, target string) (client.SyncStarte
 	return client.SyncStarted{Checkpoint: f.id}, f.note("sync " + target)
 }
 
+func (f *fakePipeline) Sweep(_ context.Context, o client.SweepOptions) (client.Sweep, error) {
+	return client.Sweep{Target: "t"}, f.note(fmt.Sprintf("sweep %+v", o))
+}
+
+func (f *fakePipeline) Pins(_ context.Context, target string) ([]client.Pin, error) {
+	return []client.Pin{}, f.note("pins " + target)
+}
+
+func (f *fakePipeline) Pin(_ context.Context, name string, o client.PinOptions) (client.Pin, error) {
+	return client.Pin{Name: name}, f.note(fmt.Sprintf("pin %s %+v", name, o))
+}
+
+func (f *fakePipeline) Unpin(_ context.Context, target, name string) error {
+	return f.note("unpin " + name + " from " + target)
+}
+
 func (f *fakePipeline) Ingest(_ context.Context, input string, b circuit.Batch) (circuit.IngestResult, error) {
 	text, _ := io.ReadAll(b.Body)
 	f.batch, f.text = b, string(text)

@@ -134,7 +134,16 @@ type Sync struct {
 	PushInterval   time.Duration // 0 = only on request
 	PullInterval   time.Duration // of a standby; 0 = it does not follow this target
 	PushOnShutdown bool
-	Fencing        string // required, advisory
+	Fencing        string     // required, advisory
+	Retention      *Retention // nil = every commit is kept
+}
+
+// Retention says which commits a target keeps besides the newest, the newest that was verified and those that are pinned: what any of its rules
+// keeps. At least one of MinCount and MinAge is set.
+type Retention struct {
+	MinCount  int           // the newest so many checkpoints; 0 = this rule keeps none
+	MinAge    time.Duration // those committed less than this ago; 0 = this rule keeps none
+	MaxDelete int           // a run that would retire more retires none; 0 = no guard
 }
 
 // Seed is another repository to begin with. It is never written.

@@ -87,6 +87,7 @@ func (s section) backend(b *hcl.Block, p Pipeline, cfg *Config, claims *claims) 
 	case FileBackend:
 		s.refuseStray(b, "%s belongs in a sync block", `Write it inside sync "TARGET" { … }.`, "push_interval", "pull_interval", "push_on_shutdown", "prefix", "fencing")
 		s.refuseStray(b, `%s belongs to storage "object"`, `Name the target in a sync "TARGET" { … } block, or use storage "object".`, "target")
+		s.refuseRetention(b)
 		return s.load(b).fileBackend(p, cfg, claims)
 	case MemoryBackend:
 		s.refuseSync(b)

@@ -130,11 +130,15 @@ func (s section) boolean(name string) bool {
 	return s.spec.attribute(name).Default == "true"
 }
 
+// integer is the default, or 0, when the attribute is left out.
 func (s section) integer(name string) int {
 	spec := s.spec.attribute(name)
-	fallback, err := strconv.Atoi(spec.Default)
-	if err != nil {
-		panic("config: default of " + name + ": " + err.Error()) // a mistake in spec.go, found by any test that loads a file
+	fallback := 0
+	if spec.Default != "" {
+		var err error
+		if fallback, err = strconv.Atoi(spec.Default); err != nil {
+			panic("config: default of " + name + ": " + err.Error()) // a mistake in spec.go, found by any test that loads a file
+		}
 	}
 	v, ok := s.value(name, cty.Number)
 	if !ok {

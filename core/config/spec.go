@@ -30,7 +30,7 @@ type attribute struct {
 	Required bool
 	Default  string        // as it would be written; "" = none, Doc says what that means
 	Enum     []string      // the only values, if not nil
-	Min, Max int64         // of an integer; of a size, in bytes
+	Min, Max int64         // of an integer, which is 0 when it is left out and has no default; of a size, in bytes
 	Least    time.Duration // of a duration; the upper bound is maxDuration
 	Doc      string
 }
@@ -164,7 +164,7 @@ func storageSpec() block {
 		{Name: "fencing", Kind: text, Default: "required", Enum: []string{"required", "advisory"}, Doc: "Only under `storage \"object\"`: as in a sync block."},
 		{Name: "start_from_checkpoint", Kind: text, Doc: "Only under `storage \"file\"`: what to start from when no local state exists: `latest` takes the newest commit of all its targets, a uuid takes that checkpoint and is honoured once. Left out: local state only."},
 		{Name: "fail_if_no_checkpoint", Kind: boolean, Default: "false", Doc: "Refuse to start empty."},
-	}, Blocks: []block{syncSpec(), seedSpec()}}
+	}, Blocks: []block{syncSpec(), seedSpec(), retentionSpec("Only under `storage \"object\"`: as in a sync block.")}}
 }
 
 func syncSpec() block {
@@ -174,6 +174,14 @@ func syncSpec() block {
 		{Name: "push_on_shutdown", Kind: boolean, Default: "false", Doc: "Push the last checkpoint when the pipeline stops, within shutdown_timeout."},
 		{Name: "fencing", Kind: text, Default: "required", Enum: []string{"required", "advisory"}, Doc: "What keeps two writers apart: `required` is the store's create-if-absent, which is tried out before the first push, and a store without it is refused; `advisory` pushes to such a store all the same, safe only while one host alone writes there, and every status says so."},
 		{Name: "prefix", Kind: text, Doc: "Start of every key on the target: segments of [a-z0-9._-] joined by `/`, at most 200 bytes, none inside another on one target. Left out: the pipeline's name."},
+	}, Blocks: []block{retentionSpec("Which commits the target keeps; the others go after a push. At least one of min_count and min_age is given, and what either of them keeps stays, and so do the newest commit, the newest that was verified, and those that are pinned. Without the block every commit is kept, and nothing is ever deleted unless `cairn remote sweep` is asked for. See [retention.md](retention.md).")}}
+}
+
+func retentionSpec(doc string) block {
+	return block{Type: "retention", Once: true, Doc: doc, Attributes: []attribute{
+		{Name: "min_count", Kind: integer, Min: 1, Max: 1_000_000, Doc: "The newest so many checkpoints stay. Left out: this rule keeps none."},
+		{Name: "min_age", Kind: duration, Least: time.Second, Doc: "Checkpoints that were committed less than this ago stay, by the clocks of the hosts. Left out: this rule keeps none."},
+		{Name: "max_delete", Kind: integer, Min: 1, Max: 1_000_000, Doc: "A guard against a wrong clock or a mistyped rule: a run that would retire more checkpoints than this retires none, and status says so. Left out: no guard."},
 	}}
 }
 

@@ -42,7 +42,28 @@ func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
 // repository is what sync blocks and object storage have in common: the place below a prefix of a target, which is named at the given place.
 func (s section) repository(target string, at hcl.Range, p Pipeline, cfg *Config) (Sync, bool) {
 	prefix, ok := s.place(target, at, p, cfg)
-	return Sync{Target: target, Prefix: prefix, Fencing: s.text("fencing")}, ok
+	return Sync{Target: target, Prefix: prefix, Fencing: s.text("fencing"), Retention: s.retention()}, ok
+}
+
+// retention is nil when there is no such block.
+func (s section) retention() *Retention {
+	block, ok := s.inner("retention")
+	if !ok {
+		return nil
+	}
+	if !block.has("min_count") && !block.has("min_age") {
+		s.fault(block.at, "retention without a rule keeps nothing but the newest commit", `Add min_count = 7, min_age = "168h" or both. To keep every commit, remove the block; to keep the newest alone, say min_count = 1.`)
+	}
+	return &Retention{MinCount: block.integer("min_count"), MinAge: block.duration("min_age"), MaxDelete: block.integer("max_delete")}
+}
+
+// refuseRetention reports a retention block beside sync blocks: each target has its own.
+func (s section) refuseRetention(b *hcl.Block) {
+	content, rest, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "retention"}}}) // likewise
+	for _, inner := range content.Blocks {
+		s.fault(inner.DefRange, "a retention block belongs in a sync block", `Write it inside sync "TARGET" { … }: each target has a rule of its own. How many local checkpoints stay is keep in the checkpoint block.`)
+	}
+	b.Body = rest
 }
 
 // place is a prefix on a target that exists.
@@ -80,14 +101,11 @@ func (s section) refuseSync(b *hcl.Block) {
 	remedy := fmt.Sprintf(`Only file storage is pushed: use storage "file", or remove this from storage %q.`, b.Labels[0])
 	content, rest, _ := b.Body.PartialContent(&hcl.BodySchema{ // what it cannot take apart is reported by the second look
 		Attributes: []hcl.AttributeSchema{{Name: "push_interval"}, {Name: "pull_interval"}, {Name: "push_on_shutdown"}, {Name: "fencing"}, {Name: "start_from_checkpoint"}, {Name: "fail_if_no_checkpoint"}},
-		Blocks:     []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}, {Type: "seed", LabelNames: []string{"target"}}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}, {Type: "seed", LabelNames: []string{"target"}}, {Type: "retention"}},
 	})
+	what := map[string]string{"sync": "sync", "seed": "begin with a seed", "retention": "have retention"}
 	for _, inner := range content.Blocks {
-		what := "sync"
-		if inner.Type == "seed" {
-			what = "begin with a seed"
-		}
-		s.fault(inner.DefRange, fmt.Sprintf("storage %q cannot %s", b.Labels[0], what), remedy)
+		s.fault(inner.DefRange, fmt.Sprintf("storage %q cannot %s", b.Labels[0], what[inner.Type]), remedy)
 	}
 	for _, a := range content.Attributes {
 		s.fault(a.Range, fmt.Sprintf("%s does not apply to storage %q", a.Name, b.Labels[0]), remedy)

@@ -98,6 +98,7 @@ type conf struct {
 	timeout    string // shutdown_timeout
 	memory     bool
 	object     bool   // on target t
+	retain     int    // min_count of object storage
 	more       string // further blocks
 	sync       string // in place of the sync block
 	pull       string // pull_interval
@@ -140,7 +141,11 @@ func pipelineBlock(name string, c conf) string {
 		return b.String()
 	}
 	if c.object {
-		fmt.Fprintf(&b, "  storage \"object\" {\n    target = \"t\"\n    fail_if_no_checkpoint = %v\n  }\n}\n", c.strict)
+		fmt.Fprintf(&b, "  storage \"object\" {\n    target = \"t\"\n    fail_if_no_checkpoint = %v\n", c.strict)
+		if c.retain > 0 {
+			fmt.Fprintf(&b, "    retention {\n      min_count = %d\n    }\n", c.retain)
+		}
+		b.WriteString("  }\n}\n")
 		return b.String()
 	}
 	b.WriteString("  storage \"file\" {\n")

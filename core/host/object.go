@@ -18,6 +18,7 @@ func (p *pipeline) scratch() bool { return p.cfg.Backend.Type == config.ObjectBa
 type committer struct {
 	local  *checkpointer
 	worker *syncer.Worker
+	keeper *keeper // nil = nobody maintains after a commit
 }
 
 // Write puts the checkpoint into the folder and commits it. When that fails nothing of it stays in the folder; should the commit have landed
@@ -38,6 +39,7 @@ func (c *committer) Write(ctx context.Context, s circuit.Snapshot) (trigger.Chec
 	err = c.worker.Push(ctx, syncer.Job{Checkpoint: written.ID, Trigger: syncer.Publication})
 	release()
 	if err == nil {
+		c.keeper.pushed()
 		return written, nil
 	}
 	c.local.known = before

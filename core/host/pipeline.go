@@ -110,7 +110,7 @@ func (p *pipeline) drive(ctx context.Context, r *run) {
 		err = guarded("start", func() error { return p.begin(ctx, r) })
 	}
 	if err == nil {
-		err = r.loop.Run(ctx)
+		err = r.work(ctx)
 	}
 	r.phase("closing the circuit", nil)
 	if r.circuit != nil {

@@ -20,6 +20,7 @@ type pusher struct {
 	name   string
 	worker *syncer.Worker
 	pin    func(uuid.UUID) (release func(), err error)
+	keeper *keeper // nil = nobody maintains after a push
 }
 
 // Name is the target's.
@@ -30,7 +31,11 @@ func (p pusher) Push(ctx context.Context, job circuit.PushJob) error {
 	if release, err := p.pin(job.Checkpoint); err == nil {
 		defer release()
 	} // otherwise the worker meets the same error, and keeps a record of it
-	return explained(p.worker.Push(ctx, syncer.Job{Checkpoint: job.Checkpoint, Trigger: syncer.Trigger(job.Trigger)}))
+	if err := p.worker.Push(ctx, syncer.Job{Checkpoint: job.Checkpoint, Trigger: syncer.Trigger(job.Trigger)}); err != nil {
+		return explained(err)
+	}
+	p.keeper.pushed()
+	return nil
 }
 
 // explained adds what the store's side says can be done about an error: the loop's status shows its text and nothing else.

@@ -24,6 +24,7 @@ type run struct {
 	offset  uint64          // how far our step numbers are ahead of the circuit's own, see renumbered
 	loop    *circuit.Loop   // nil until the circuit is open
 	from    string          // what it started from, for people
+	keepers []*keeper       // of the targets with a retention block
 
 	endFollow  context.CancelFunc // of a standby: the following ends, at once
 	told       chan<- outcome     // whoever waits for the activation; nil = nobody

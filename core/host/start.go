@@ -86,13 +86,13 @@ func (p *pipeline) loopConfig(r *run, newest trigger.Checkpoint) circuit.Config 
 	cfg.Pin, cfg.SaveSync = p.pin, p.saveSummary
 	blocks, can := p.cfg.Backend.Sync()
 	if !can {
-		cfg.Checkpointer = &committer{local: local, worker: p.workers[0]}
+		cfg.Checkpointer = &committer{local: local, worker: p.workers[0], keeper: r.keep(p.cfg.Backend.Repositories()[0], p.workers[0])}
 		return cfg
 	}
 	cfg.Checkpointer = local
 	var statuses []syncer.Status
 	for i, w := range p.workers {
-		cfg.Targets = append(cfg.Targets, circuit.Target{Pusher: pusher{blocks[i].Target, w, p.pin}, PushOnShutdown: blocks[i].PushOnShutdown})
+		cfg.Targets = append(cfg.Targets, circuit.Target{Pusher: pusher{blocks[i].Target, w, p.pin, r.keep(blocks[i], w)}, PushOnShutdown: blocks[i].PushOnShutdown})
 		statuses = append(statuses, w.Status())
 	}
 	cfg.LastSync = lastSync(p.summary, blocks, statuses)
@@ -213,7 +213,7 @@ func (p *pipeline) workerConfig(block config.Sync, record checkpoint.Pipeline, i
 		Pipeline: record.ID, PipelineName: p.cfg.Name, Writer: repository.Writer{ID: record.Writer, Incarnation: incarnation},
 		Host: p.host.hostname, WrittenBy: p.host.opts.Version,
 		Local: p.dir.Checkpoints(), Spool: p.host.spool, StateFile: p.dir.SyncFile(block.Target),
-		Fencing: syncer.Fencing(block.Fencing), Slots: t.slots,
+		Fencing: syncer.Fencing(block.Fencing), Slots: t.slots, Retention: policy(block.Retention),
 		Now: p.host.opts.Now, Log: p.log.Named("syncer"),
 	}
 }

@@ -116,7 +116,8 @@ func (h *Host) storageView(cfg config.Pipeline) client.StorageView {
 		t := h.targets[block.Target]
 		view.Sync = append(view.Sync, client.SyncView{
 			Target: block.Target, Plugin: t.cfg.Plugin.Name, Prefix: block.Prefix, PushInterval: written(block.PushInterval),
-			PullInterval: written(block.PullInterval), PushOnShutdown: block.PushOnShutdown, Fencing: block.Fencing, Config: t.cfg.Body.Redacted(),
+			PullInterval: written(block.PullInterval), PushOnShutdown: block.PushOnShutdown, Fencing: block.Fencing,
+			Retention: retentionView(block.Retention), Config: t.cfg.Body.Redacted(),
 		})
 	}
 	if seed, ok := b.Seed(); ok {
@@ -146,6 +147,7 @@ func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 	view.State, view.Reason, view.Failures, view.Trouble = string(s.Condition), s.Reason, s.Failures, s.Trouble
 	view.Proof = proofView(s.Proof)
+	view.Maintenance = maintenanceView(s.Maintenance)
 	view.Warnings, view.Rights = syncer.Warnings(s.Fencing, s.Rights), rightsView(s.Rights)
 	if by := s.TakenBy; by != nil {
 		view.TakenBy = &client.Holder{Epoch: by.Number, Host: by.Host, Writer: known(by.Writer.ID), Incarnation: known(by.Writer.Incarnation), Since: wall(by.Started)}

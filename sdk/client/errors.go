@@ -50,6 +50,12 @@ const (
 	CodeBadQuery            = "BadQuery"
 	CodeTarget              = "TargetError"
 	CodeActivation          = "ActivationFailed"
+	CodeFenced              = "Fenced"
+	CodeNoEpoch             = "EpochNotHeld"
+	CodeRetentionRefused    = "RetentionRefused"
+	CodeCommitNotFound      = "UnknownCommit"
+	CodePinNotFound         = "UnknownPin"
+	CodePinExists           = "PinExists"
 	CodeForbiddenHost       = "ForbiddenHost"
 	CodeInternal            = "InternalError"
 )

@@ -59,6 +59,7 @@ type SyncView struct {
 	PullInterval   string         `json:"pull_interval,omitempty" doc:"While the pipeline is a standby. Left out: it does not follow this target." example:"5s"`
 	PushOnShutdown bool           `json:"push_on_shutdown"`
 	Fencing        string         `json:"fencing" enum:"required,advisory"`
+	Retention      *RetentionView `json:"retention" doc:"Null: every commit is kept."`
 	Config         map[string]any `json:"config" doc:"The target's configuration; secrets as dots."`
 }
 
@@ -86,6 +87,8 @@ type TargetView struct {
 	Jobs      []JobView   `json:"jobs" doc:"The last push jobs that ended, newest last."`
 	Failures  int         `json:"failures" doc:"Periodic jobs that failed in a row."`
 	Trouble   string      `json:"trouble,omitempty" doc:"What went wrong with this host's own records of the target."`
+
+	Maintenance *MaintenanceView `json:"maintenance" doc:"The last run of retention and sweep; null before the first."`
 }
 
 // Holder is who claimed a repository.
