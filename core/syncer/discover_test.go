@@ -124,8 +124,9 @@ func TestDataWithoutItsIndexIsCorruptionAndNotEmptiness(t *testing.T) {
 		if !errors.Is(err, repository.ErrCorrupt) || head != (Head{}) {
 			t.Errorf("%s: head %+v, %v", row.name, head, err)
 		}
-		if list, err := readerOf(t, a.mem).ListCommits(t.Context()); !errors.Is(err, repository.ErrCorrupt) || list != nil {
-			t.Errorf("%s: list %v, %v", row.name, list, err)
+		// What can be read is listed, and never without the error.
+		if _, err := readerOf(t, a.mem).ListCommits(t.Context()); !errors.Is(err, repository.ErrCorrupt) {
+			t.Errorf("%s: list: %v", row.name, err)
 		}
 	}
 }
@@ -244,7 +245,7 @@ func TestACommitIsFoundByIDByNumberAndByTime(t *testing.T) {
 func TestAMomentNearTheNewestTakesAFewRequestsHoweverLongTheHistoryIs(t *testing.T) {
 	a := newAuthor(t)
 	files := small("the same in all")
-	const commits = 5000
+	const commits = 2 * mostCommits
 	for step := range uint64(commits) {
 		a.commit(step+1, files)
 	}
