@@ -25,6 +25,18 @@ func (e *Examined) Connections() ([]string, error) { return connectionsOf(e.PID(
 // PeakMemory is the most resident memory that the process has held, in bytes; 0 where the system does not show it.
 func (e *Examined) PeakMemory() int64 { return peakMemoryOf(e.PID()) }
 
+// Said is all that the plugin has written since its start, in lines.
+func (e *Examined) Said() []string {
+	e.Heard()
+	return e.transcript.Said()
+}
+
+// Stdout is what it has written on standard output beside the handshake.
+func (e *Examined) Stdout() []string {
+	e.Heard()
+	return e.transcript.Stdout()
+}
+
 // transcriptBytes bounds what is kept of a plugin that never stops talking.
 const transcriptBytes = 4 << 20
 

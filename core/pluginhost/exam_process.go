@@ -39,6 +39,16 @@ func Launch(ctx context.Context, spec Spec, opts Options) (*Subject, error) {
 	return subject, nil
 }
 
+// Heard waits, once the process has ended, until what it wrote has been read: its last words come after its end. While it runs there is nothing to
+// wait for. It takes no longer than a teardown does.
+func (s *Subject) Heard() {
+	select {
+	case <-s.session.proc.exited:
+		within(lastWords+s.session.opts.Timeouts.Kill, s.session.proc.drained)
+	default:
+	}
+}
+
 // Describe asks the plugin what it is.
 func (s *Subject) Describe(ctx context.Context) (sdk.Description, error) {
 	return s.session.client.Describe(ctx)
