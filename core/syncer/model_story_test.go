@@ -42,6 +42,11 @@ func (w *world) told(format string, args ...any) {
 // rest waits until everybody waits, and puts into order what several actors have told at the same time.
 func (w *world) rest() {
 	synctest.Wait()
+	for _, h := range w.hosts {
+		if h.life != nil {
+			h.life.upkeep.settle()
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slices.SortStableFunc(w.story[w.ordered:], func(a, b event) int {

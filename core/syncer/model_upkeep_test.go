@@ -13,9 +13,10 @@ import (
 
 // upkeepBeside is what one life does beside its pushes, one thing at a time: retention and sweep, pins.
 type upkeepBeside struct {
-	busy    atomic.Bool
-	running sync.WaitGroup
-	pins    []string // names that this life has given; owned by whoever is busy
+	busy     atomic.Bool
+	finished atomic.Bool // busy ends when everybody rests: whether the next begins before or after is no race then
+	running  sync.WaitGroup
+	pins     []string // names that this life has given; owned by whoever is busy
 }
 
 // beside starts a task unless one is under way.
@@ -24,9 +25,16 @@ func (l *life) beside(what string, task func(ctx context.Context)) {
 		return
 	}
 	l.upkeep.running.Go(func() {
-		defer l.upkeep.busy.Store(false)
+		defer l.upkeep.finished.Store(true)
 		task(as(l.ctx, l.h.actor()+" "+what))
 	})
+}
+
+// settle ends what has finished.
+func (u *upkeepBeside) settle() {
+	if u.finished.CompareAndSwap(true, false) {
+		u.busy.Store(false)
+	}
 }
 
 // keepHouse does one of the things that are done beside pushes.
