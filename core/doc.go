@@ -16,7 +16,7 @@
 //	  repository/    floor 0  what lies on a target: keys, format, epoch, commit, pack; pure codecs and plans
 //	  circuit/       floor 1  the Circuit interface and the loop that drives one
 //	  pluginhost/    floor 1  plugin processes: runner, supervisor, logs
-//	  syncer/        floor 1  push and pull: moves bytes between disk and a store
+//	  syncer/        floor 1  push and pull between disk and a store; follows it, keeps it tidy, proves and repairs what it holds
 //	  config/        floor 1  HCL in, typed configuration out
 //	  sqlcircuit/    floor 2  the built-in circuit: SQL over streams on embedded SQLite
 //	  api/           floor 2  the HTTP API and its OpenAPI document
