@@ -1,0 +1,99 @@
+//go:build torture
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// promise is something that a caller is told when it is done, and that holds from then on.
+type promise struct {
+	told  string
+	ask   func(ctx context.Context, m *machine) error // returns with the answer
+	state string                                      // of the pipeline in the next life
+	loss  string                                      // how it shows when it was not kept
+}
+
+func promises() []promise {
+	return []promise{
+		{"a batch is taken", ingest, "running", "the caller stands at 0"},
+		{"a checkpoint is published", published, "running", "published checkpoint"},
+		{"a push is committed", pushed, "running", "object torture/commit/"},
+		{"the pipeline is paused", func(ctx context.Context, m *machine) error { return m.api.Pause(ctx, pipe) }, "paused", "the pipeline is running"},
+		{"the pipeline goes on", func(ctx context.Context, m *machine) error { return m.api.Resume(ctx, pipe) }, "running", "the pipeline is paused"},
+		{"the pipeline is stopped", func(ctx context.Context, m *machine) error { return m.api.Stop(ctx, pipe, false) }, "stopped", "the pipeline is running"},
+	}
+}
+
+func ingest(ctx context.Context, m *machine) error {
+	m.batch++
+	_, err := m.api.Ingest(ctx, pipe, "calls", "caller", m.batch, "", strings.NewReader(record("calls", int(m.batch), 100)))
+	return err
+}
+
+func published(ctx context.Context, m *machine) error {
+	if err := ingest(ctx, m); err != nil {
+		return err
+	}
+	return m.api.CheckpointAndWait(ctx, pipe)
+}
+
+func pushed(ctx context.Context, m *machine) error {
+	if err := published(ctx, m); err != nil {
+		return err
+	}
+	_, err := m.api.SyncCheckpoint(ctx, pipe, true)
+	return err
+}
+
+// quiet are settings under which nothing happens of itself while somebody is answered.
+func quiet() settings { return settings{keep: 3, checkpoint: "1h", push: "1h"} }
+
+// TestTorturePowerIsCutWhenSomebodyWasAnswered cuts the power right after an answer: what it promised holds in the next life.
+// CASES A4, A23
+func TestTorturePowerIsCutWhenSomebodyWasAnswered(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, buildPlugins(t), quiet())
+	for _, p := range promises() {
+		for _, fault := range m.broken(p) {
+			t.Errorf("%s, then the power is cut: %s", p.told, fault)
+		}
+		m.wholeCheckpoints()
+	}
+}
+
+// broken is a life in which a promise is given, a power cut, and a life that tells what is not as promised.
+func (m *machine) broken(p promise) (faults []string) {
+	m.t.Helper()
+	m.start("")
+	m.eventually("the pipeline has begun", m.begun)
+	check(m.t, p.ask(m.t.Context(), m))
+	m.kill()
+	faults = m.cutPower("answered")
+
+	m.start("")
+	m.eventually("the pipeline has begun again", m.begun)
+	state := m.view().State
+	if state != p.state {
+		faults = append(faults, fmt.Sprintf("the pipeline is %s, want %s", state, p.state))
+	}
+	if state == "stopped" {
+		check(m.t, m.api.Start(m.t.Context(), pipe))
+		m.eventually("the pipeline runs", m.running)
+	}
+	if at, err := m.api.Position(m.t.Context(), pipe, "calls", "caller"); err != nil || at != m.batch {
+		faults = append(faults, fmt.Sprintf("the caller stands at %d (%v), want %d", at, err, m.batch))
+	}
+	m.kill()
+	m.pluginsGone()
+	return faults
+}
+
+// begun says that the pipeline is where its operator wants it.
+func (m *machine) begun() bool {
+	state := m.view().State
+	return state == "running" || state == "paused" || state == "stopped"
+}
