@@ -52,7 +52,7 @@ fuzz: ## each fuzz target for FUZZTIME (10s); what it finds becomes a seed below
 by-hand: ## restore repositories without Cairn, as docs/format.md tells it; needs zstd and jq
 	$(TOOL) gotestsum --format standard-verbose -- -tags byhand -count 1 -timeout 10m -run ByHand ./core/host
 
-torture: ## kill -9, stalls, full disks, failing targets and two hosts that fight, against real processes (about twelve minutes)
+torture: ## kill -9, stalls, full disks, failing targets and two hosts that fight, against real processes (about fourteen minutes)
 	$(TOOL) gotestsum --format standard-verbose -- -tags torture -timeout 60m -count 1 -run Torture ./cmd/host
 
 test-cloud: ## the cloud plugins against real servers, installed on first use; needs Node.js and npm (about fifteen minutes)

@@ -186,7 +186,7 @@ func (p *program) showCheckpoints(all []client.CheckpointView, failed error) err
 func (p *program) offline(ctx context.Context, pipeline string, remote bool) (*host.Offline, error) {
 	log := hclog.New(&hclog.LoggerOptions{Name: "cairn", Output: p.stderr, Level: hclog.Warn})
 	o, found, err := host.OpenOffline(ctx, p.config, pipeline, remote, log, host.LoadOptions{
-		Getenv: os.LookupEnv, Now: time.Now, DataDir: p.dataDir, //nolint:forbidigo // main hands the clock down
+		Getenv: os.LookupEnv, Now: time.Now, DataDir: p.dataDir, Hook: p.hook, //nolint:forbidigo // main hands the clock down
 	})
 	if faults := config.Diagnostics(nil); errors.As(err, &faults) {
 		return nil, p.tell(found)

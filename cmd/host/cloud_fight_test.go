@@ -11,5 +11,5 @@ import (
 // CASES A43: the fight of the torture, over a bucket.
 func TestTwoHostsFightOverOneBucket(t *testing.T) {
 	server := teststore.S3(t)
-	newFight(t, buildPlugins(t, "s3"), server.Dir, settings{plugin: "s3", config: s3Config(server), cloud: true}).run()
+	newFight(t, buildPlugins(t, "s3"), server.Dir, settings{plugin: "s3", config: s3Config(server), cloud: true, retention: fightRetention()}).run()
 }

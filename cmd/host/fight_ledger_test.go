@@ -26,7 +26,10 @@ type ledger struct {
 	commits map[uint64]noted     // every commit that was ever seen
 	numbers map[uuid.UUID]uint64 // by checkpoint, the last commit that holds it
 	head    uint64
-	gc      repository.GC // the highest
+	gc      repository.GC        // the highest
+	rule    repository.Retention // of every host; the zero value = none but that the newest checkpoint stays
+	pinned  []uint64             // commits that a host has promised to keep
+	gone    int                  // checkpoints that retention was seen to take
 	claimed map[uuid.UUID]bool
 	blind   int // claims that only a commit which came and was retired between two looks can account for
 	faults  []string
@@ -58,22 +61,39 @@ func (l *ledger) look() {
 }
 
 func (l *ledger) lookLocked() {
+	head := l.head
+	present := l.enterNew()
+	before := l.gc
+	l.readGC() // after the commits: what vanished before this is hidden by it
+	if l.gc.Number > before.Number {
+		l.enterNew() // what the gc object stands on may have come since they were listed
+		l.ruled(before)
+	}
+	for _, n := range l.unpinned() {
+		l.fault("commit %d is pinned, and gc object %d has retired it", n, l.gc.Number)
+	}
+	if n := len(present); n > 0 {
+		head = max(head, present[n-1])
+	}
+	for n := uint64(1); n <= head; n++ { // what came after the listing is no matter of it
+		if _, there := slices.BinarySearch(present, n); !there && l.gc.Visible(n) {
+			l.fault("commit %d is gone, and no gc object has retired it", n)
+		}
+	}
+}
+
+// enterNew lists the commits and reads those that are not known.
+func (l *ledger) enterNew() (present []uint64) {
 	present, err := l.list(repository.CommitPrefix(pipe), repository.ParseCommitKey)
 	if err != nil {
 		l.fault("list commits: %v", err)
-		return
 	}
 	for _, n := range present {
 		if _, known := l.commits[n]; !known {
 			l.enter(n)
 		}
 	}
-	l.readGC() // after the commits: what vanished before this is hidden by it
-	for n := uint64(1); n <= l.head; n++ {
-		if _, there := slices.BinarySearch(present, n); !there && l.gc.Visible(n) {
-			l.fault("commit %d is gone, and no gc object has retired it", n)
-		}
-	}
+	return present
 }
 
 func (l *ledger) list(prefix string, parse func(string, string) (uint64, error)) (numbers []uint64, err error) {
@@ -193,6 +213,14 @@ func (l *ledger) checkpoints() (visible []noted) {
 	return visible
 }
 
+// sees says whether readers see a commit, by the newest gc object.
+func (l *ledger) sees(n uint64) bool {
+	l.look()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gc.Visible(n)
+}
+
 // newest is the newest checkpoint commit; its number is 0 while there is none.
 func (l *ledger) newest() noted {
 	l.look()
@@ -238,6 +266,6 @@ func (l *ledger) report(t *testing.T) {
 	for _, fault := range l.faults {
 		t.Error(fault)
 	}
-	t.Logf("ledger: %d commits in one line up to number %d, of %d reigns that committed; %d checkpoints were said to be committed; retired up to number %d; %d claims and %d commits came and went between two looks",
-		len(l.commits), l.head, l.reigns(), len(l.claimed), l.gc.UpTo, l.blind, l.missed())
+	t.Logf("ledger: %d commits in one line up to number %d, of %d reigns that committed; %d checkpoints were said to be committed; retired %d that were seen, up to number %d; %d claims and %d commits came and went between two looks",
+		len(l.commits), l.head, l.reigns(), len(l.claimed), l.gone, l.gc.UpTo, l.blind, l.missed())
 }

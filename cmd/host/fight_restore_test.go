@@ -102,13 +102,18 @@ func newRestorer(t *testing.T, target string) *restorer {
 // restored is what a restored state holds: the last id of each stream of records.
 type restored map[string]int
 
-// restore brings a commit back and reads its tables. Every record of a stream up to its last one must have counted exactly once.
+// restore brings a commit back and reads its tables.
 func (r *restorer) restore(ctx context.Context, number uint64, feeds []settings) (restored, error) {
 	dir := filepath.Join(r.dir, "files")
 	if _, err := r.reader.RestoreDir(ctx, syncer.RestoreRequest{From: syncer.Selector{Number: number}, Dir: dir, Spool: r.spool}); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	return tablesIn(ctx, dir, feeds)
+}
+
+// tablesIn reads the tables of a state in a folder. Every record of a stream up to its last one must have counted exactly once.
+func tablesIn(ctx context.Context, dir string, feeds []settings) (restored, error) {
 	db, err := sql.Open("sqlite", filepath.Join(dir, "state.db"))
 	if err != nil {
 		return nil, err

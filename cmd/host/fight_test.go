@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,13 +11,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -35,15 +31,17 @@ type fight struct {
 	t        *testing.T
 	chance   *rand.Rand
 	fighters [2]*fighter
-	ledger   *ledger
+	*lookout
+
 	restorer *restorer
 	begun    time.Time
 	span     time.Duration
 	tally    map[string]int
+}
 
-	mu      sync.Mutex // guards what the watchers write
-	witness *witness
-	looks   int
+// fightRetention is the rule of both hosts: short enough for commits to go all the time.
+func fightRetention() repository.Retention {
+	return repository.Retention{MinCount: 3, MinAge: 3 * time.Second}
 }
 
 // fightSpan is how long a fight lasts: a minute, or $CAIRN_FIGHT.
@@ -61,17 +59,14 @@ func fightSpan(t *testing.T) time.Duration {
 func newFight(t *testing.T, plugins, dir string, s settings) *fight {
 	t.Helper()
 	f := &fight{
-		t: t, chance: draw(t), ledger: newLedger(dir), restorer: newRestorer(t, dir), span: fightSpan(t),
-		tally: map[string]int{}, witness: &witness{files: map[uuid.UUID]string{}},
+		t: t, chance: draw(t), lookout: newLookout(t, dir), restorer: newRestorer(t, dir), span: fightSpan(t), tally: map[string]int{},
 	}
+	f.ledger.rule = s.retention
 	records := 5000 * int(1+f.span/time.Minute)
 	s.checkpoint, s.push, s.keep, s.file, s.http = "250ms", "300ms", 20, records, records
 	for i, name := range []string{"alpha", "beta"} {
 		own := s
 		own.feed = i
-		if i == 1 {
-			own.retention = "" // one of them alone retires what is old
-		}
 		w := newWorld(t, plugins, own)
 		w.api = client.New(w.url, &http.Client{Timeout: 5 * time.Second}) // a stalled host answers nobody
 		w.api.PollEvery = 20 * time.Millisecond
@@ -85,12 +80,13 @@ func newFight(t *testing.T, plugins, dir string, s settings) *fight {
 func (f *fight) run() {
 	f.t.Helper()
 	f.enter()
-	endWatch := f.watch()
+	endWatch := f.watch(f.fighters[:]...)
 	for time.Since(f.begun) < f.span {
 		f.feed()
 		f.round()
 		f.progress()
 		f.restoreNewest()
+		f.restoreAny()
 	}
 	f.settle()
 	endWatch()
@@ -115,184 +111,6 @@ func (f *fight) feed() {
 	for _, x := range f.fighters {
 		x.upTo(0.01 + 0.9*float64(time.Since(f.begun))/float64(f.span)) // never all: without a new record there is no commit
 	}
-}
-
-// watch looks at both hosts 20 times a second until the returned function is called.
-func (f *fight) watch() (end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for _, x := range f.fighters {
-		all.Go(func() { f.watchOne(ctx, x.name, x.url, x.dir) })
-	}
-	end = sync.OnceFunc(func() {
-		cancel()
-		all.Wait()
-	})
-	f.t.Cleanup(end)
-	return end
-}
-
-func (f *fight) watchOne(ctx context.Context, name, url, dir string) {
-	o := newObserver(url, f.ledger.dir)
-	o.api = client.New(url, &http.Client{Timeout: time.Second})
-	tick := time.NewTicker(time.Second / 20)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.looks += o.looks
-			for _, fault := range o.faults {
-				f.t.Errorf("host %s: %s", name, fault)
-			}
-			return
-		case <-tick.C:
-		}
-		claims, ok := o.claims(ctx)
-		if ok {
-			o.looks++
-		}
-		f.ledger.judge(name, claims)
-		f.mu.Lock()
-		f.witness.see(dir)
-		f.mu.Unlock()
-	}
-}
-
-// event is one thing that a referee does to a host.
-type event struct {
-	name   string
-	weight int
-	do     func(victim, other *fighter)
-}
-
-func (f *fight) events() []event {
-	return []event{
-		{"kill -9, restart on the same data folder", 4, func(v, _ *fighter) { v.kill(); v.start("") }},
-		{"kill -9, restart on an empty data folder", 3, func(v, _ *fighter) { v.kill(); v.freshData(); v.start("") }},
-		{"kill -9 at a named point of a push", 4, f.killAtPoint},
-		{"stop in order, restart", 1, func(v, _ *fighter) { f.stopInOrder(v); v.start("") }},
-		{"host stalled", 4, f.stallHost},
-		{"plugin stalled", 3, f.stallPlugin},
-		{"plugin killed", 2, f.killPlugin},
-		{"both killed", 1, func(v, o *fighter) { v.kill(); o.kill(); v.start(""); o.start("") }},
-	}
-}
-
-// round is one event, drawn by weight.
-func (f *fight) round() {
-	f.t.Helper()
-	i := f.chance.IntN(2)
-	victim, other := f.fighters[i], f.fighters[1-i]
-	events := f.events()
-	sum := 0
-	for _, e := range events {
-		sum += e.weight
-	}
-	for at := f.chance.IntN(sum); len(events) > 0; events = events[1:] {
-		if at -= events[0].weight; at < 0 {
-			break
-		}
-	}
-	f.tally[events[0].name]++
-	events[0].do(victim, other)
-}
-
-// killAtPoint restarts a host so that it ends at a named point of its next push, if it comes to push.
-func (f *fight) killAtPoint(v, _ *fighter) {
-	points := slices.DeleteFunc(pointsOfALife(), func(p string) bool { return !strings.HasPrefix(p, "push.") })
-	point := points[f.chance.IntN(len(points))]
-	v.kill()
-	v.start(point + ":1")
-	f.word(v)
-	if v.ended(4 * time.Second) {
-		if !v.host.killedItself() {
-			f.t.Fatalf("host %s ended by itself on the way to %s: %v", v.name, point, v.host.err)
-		}
-		f.tally["  reached "+point]++
-	}
-	v.kill()
-	v.start("")
-}
-
-// stopInOrder asks a host to end. What it answers depends on whether it may push: a fenced one says that its last push did not come through.
-func (f *fight) stopInOrder(v *fighter) {
-	check(f.t, v.host.cmd.Process.Signal(os.Interrupt))
-	if !v.ended(patience) {
-		f.t.Fatalf("host %s does not stop", v.name)
-	}
-	v.host = nil
-}
-
-// stall is how long: mostly short, sometimes longer than a host bears a plugin's silence.
-func (f *fight) stall() time.Duration {
-	if f.chance.IntN(6) == 0 {
-		return 11*time.Second + time.Duration(f.chance.Int64N(int64(4*time.Second)))
-	}
-	return time.Duration(f.chance.Int64N(int64(1500 * time.Millisecond)))
-}
-
-// stallHost stops a host's process, mostly lets the other take over meanwhile, and lets the first go on.
-func (f *fight) stallHost(v, o *fighter) {
-	send(f.t, v.host.pid(), syscall.SIGSTOP)
-	f.meanwhile(o)
-	send(f.t, v.host.pid(), syscall.SIGCONT)
-}
-
-// stallPlugin does the same with a plugin's process, which its host may have replaced in the end.
-func (f *fight) stallPlugin(v, o *fighter) {
-	pid := f.plugin(v)
-	if pid == 0 {
-		return
-	}
-	send(f.t, pid, syscall.SIGSTOP)
-	f.meanwhile(o)
-	if pluginPID(v.host.pid()) == pid {
-		send(f.t, pid, syscall.SIGCONT)
-	}
-}
-
-// meanwhile is the time of a stall.
-func (f *fight) meanwhile(o *fighter) {
-	over := time.NewTimer(f.stall())
-	if f.chance.IntN(3) > 0 && f.word(o) {
-		f.tally["  takeover during a stall"]++
-	}
-	<-over.C
-}
-
-func (f *fight) killPlugin(v, _ *fighter) {
-	if pid := f.plugin(v); pid != 0 {
-		send(f.t, pid, syscall.SIGKILL)
-	}
-}
-
-// plugin is the process of a host that has read its configuration, 0 while there is none. Before that the host asks the plugin for its
-// schema, and rightly ends when that fails.
-func (f *fight) plugin(v *fighter) int {
-	if v.view().Name == "" {
-		return 0
-	}
-	return pluginPID(v.host.pid())
-}
-
-// send gives a signal to a process that may have ended by now.
-func send(t *testing.T, pid int, sig syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-		t.Fatal(err)
-	}
-}
-
-// word is the operator's: the state of this host shall prevail. It says whether that was called for and given.
-func (f *fight) word(x *fighter) bool {
-	state := x.offsite().State
-	if state != "held" && state != "fenced" || x.api.Adopt(f.t.Context(), pipe, "offsite") != nil {
-		return false
-	}
-	f.tally["operator's word to one that was "+state]++
-	return true
 }
 
 // progress demands that after each event a new commit comes, from whichever host. Where neither may push, the operator decides.
@@ -357,6 +175,25 @@ func (f *fight) stands() string {
 	return strings.Join(all, "; ")
 }
 
+// restoreAny brings back one of the commits that readers see, which retention may take meanwhile.
+func (f *fight) restoreAny() {
+	f.t.Helper()
+	visible := f.ledger.checkpoints()
+	if len(visible) == 0 {
+		return
+	}
+	c := visible[f.chance.IntN(len(visible))]
+	_, err := f.restorer.restore(f.t.Context(), c.Number, f.witness.feeds)
+	switch {
+	case err == nil:
+		f.tally["restores of one that retention keeps"]++
+	case f.ledger.sees(c.Number):
+		f.t.Fatalf("restore commit %d, which nothing has retired: %v", c.Number, err)
+	default:
+		f.tally["restores of one that retention took meanwhile"]++
+	}
+}
+
 // restoreNewest brings back what a reader would get now.
 func (f *fight) restoreNewest() {
 	f.t.Helper()
@@ -384,12 +221,30 @@ func (f *fight) settle() {
 		f.word(winner)
 		return winner.api.CheckpointAndWait(ctx, pipe) == nil && f.pushed(ctx, winner)
 	})
+	f.tidyUp(winner)
 	for _, x := range f.fighters {
 		for _, fault := range x.sender.faults() {
 			f.t.Errorf("host %s: %s", x.name, fault)
 		}
 	}
 	winner.stop()
+}
+
+// tidyUp has the winner sweep until nothing is left that should have gone: neither what the last kill interrupted nor what failed pushes left.
+func (f *fight) tidyUp(winner *fighter) {
+	f.t.Helper()
+	left := ""
+	defer func() { f.t.Logf("untidy at last: %q", left) }() // what a failure of the wait is about
+	winner.eventually("the target is tidy", func() bool {
+		ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+		defer cancel()
+		if _, err := winner.api.Sweep(ctx, pipe, client.SweepOptions{}); err != nil {
+			left = err.Error()
+			return false
+		}
+		left = f.ledger.untidy()
+		return left == ""
+	})
 }
 
 // pushed asks for a push and holds what the host then says against the repository.
@@ -410,7 +265,7 @@ func (f *fight) report() {
 	lasted := time.Since(f.begun)
 	f.ledger.look()
 	f.ledger.unchanged()
-	count, witnessed := allRestored(f.t, f.ledger, f.witness)
+	count, witnessed := f.allRestored()
 	f.ledger.report(f.t)
 	f.t.Logf("the fight lasted %v; the hosts answered %d looks; at the end %d commits were restored, %d of them compared with the checkpoint on its host's disk",
 		lasted.Round(time.Second), f.looks, count, witnessed)

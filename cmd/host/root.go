@@ -20,7 +20,7 @@ import (
 type program struct {
 	stdout, stderr io.Writer
 
-	hook func(point string) // named points of a host's durable changes; tests crash there
+	hook func(point string) // named points of durable changes; tests crash there
 
 	asJSON  bool
 	address string

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -32,8 +33,10 @@ type settings struct {
 	cloud      bool   // the target is no folder
 	checkpoint string
 	push       string
-	keep       int    // local checkpoints
-	retention  string // attributes of the sync block's retention block; "" = none
+	keep       int                  // local checkpoints
+	retention  repository.Retention // the zero value = no retention block
+	pull       string               // pull_interval; "" = none
+	standby    bool                 // on an empty data folder the pipeline is a standby
 	maxBatch   int
 	payload    int // bytes of incompressible text in each record
 	file, http int // records of each input
@@ -151,6 +154,7 @@ target "offsite" {
   }
 }
 pipeline %q {
+  initial = %q
   circuit "sql" {
     schema    = <<SQL
 CREATE TABLE seen (input TEXT, id INTEGER, n INTEGER NOT NULL, text TEXT, PRIMARY KEY (input, id)) WITHOUT ROWID;
@@ -182,8 +186,15 @@ SQL
     }
   }
 }
-`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.targetConfig(), pipe, w.cfg.maxBatch, apply, apply,
-		w.cfg.checkpoint, w.cfg.keep, w.cfg.push, w.retention())
+`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.targetConfig(), pipe, w.initial(), w.cfg.maxBatch, apply, apply,
+		w.cfg.checkpoint, w.cfg.keep, w.cfg.push, w.cfg.pullInterval()+w.cfg.retentionBlock())
+}
+
+func (w *world) initial() string {
+	if w.cfg.standby {
+		return "standby"
+	}
+	return "running"
 }
 
 func (w *world) targetConfig() string {
@@ -193,11 +204,18 @@ func (w *world) targetConfig() string {
 	return fmt.Sprintf("path = %q\n    %s", w.target, w.cfg.config)
 }
 
-func (w *world) retention() string {
-	if w.cfg.retention == "" {
+func (s settings) pullInterval() string {
+	if s.pull == "" {
 		return ""
 	}
-	return "retention {\n        " + w.cfg.retention + "\n      }"
+	return fmt.Sprintf("pull_interval = %q\n      ", s.pull)
+}
+
+func (s settings) retentionBlock() string {
+	if s.retention == (repository.Retention{}) {
+		return ""
+	}
+	return fmt.Sprintf("retention {\n        min_count = %d\n        min_age   = %q\n      }", s.retention.MinCount, s.retention.MinAge)
 }
 
 func faultyPath(t *testing.T) string {

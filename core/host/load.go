@@ -23,6 +23,9 @@ type LoadOptions struct {
 	DataDir string                           // in place of the file's, if not empty
 	Listen  string                           // likewise
 	Circuit func(config.Pipeline) (circuit.Circuit, error)
+
+	// Hook is called at named points of an offline restore, so that tests can crash there. Nil in production.
+	Hook func(point string)
 }
 
 // Load reads a configuration and checks all that can be checked before a host runs: the file itself, each target's body against its

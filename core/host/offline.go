@@ -25,6 +25,7 @@ type Offline struct {
 	dataDir  string
 	log      hclog.Logger
 	now      func() time.Time
+	hook     func(point string)
 }
 
 // ErrUnknown says that the configuration has nothing of a name.
@@ -54,7 +55,7 @@ func OpenOffline(ctx context.Context, file, pipeline string, remote bool, log hc
 	}
 	for _, p := range cfg.Pipelines {
 		if p.Name == pipeline {
-			return &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, log: log, now: opts.Now}, found, nil
+			return &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, log: log, now: opts.Now, hook: opts.Hook}, found, nil
 		}
 	}
 	return nil, found, fmt.Errorf("pipeline %q: %w", pipeline, ErrUnknown)
@@ -115,7 +116,7 @@ func (o *Offline) Restore(ctx context.Context, target string, from Selection, to
 	if err != nil {
 		return client.CheckpointView{}, err
 	}
-	req := syncer.RestoreRequest{From: wanted, Dir: to, Spool: targets.spool, Progress: told(progress)}
+	req := syncer.RestoreRequest{From: wanted, Dir: to, Spool: targets.spool, Progress: told(progress), Hook: o.hook}
 	info, err := chosen.reader.RestoreDir(ctx, req)
 	if err != nil {
 		return client.CheckpointView{}, err

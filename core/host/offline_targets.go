@@ -72,7 +72,7 @@ func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offline
 		}
 	}
 	opened.reader, opened.err = syncer.NewReader(syncer.ReaderConfig{
-		Target: block.Target, Prefix: block.Prefix, Store: opened.store, Now: o.now, Log: o.log, RetryBudget: offlineBudget,
+		Target: block.Target, Prefix: block.Prefix, Store: hooked(opened.store, o.hook), Now: o.now, Log: o.log, RetryBudget: offlineBudget,
 	})
 	return opened
 }

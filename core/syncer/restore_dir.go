@@ -19,6 +19,10 @@ type RestoreRequest struct {
 	Dir      string // must not exist, or be an empty directory
 	Spool    *Spool
 	Progress func(Progress) // nil = none; called from other goroutines, one call at a time, until RestoreDir returns
+
+	// Hook, nil in production, is called at each named point of the restore, so that tests can crash there: restore.staged, restore.filled,
+	// restore.verified, restore.synced, restore.swapping, restore.swapped.
+	Hook func(point string)
 }
 
 // RestoreDir puts the files of the selected commit into a directory: all of them, or it stays as it was. They are written beside it into
@@ -30,6 +34,10 @@ func (r *Reader) RestoreDir(ctx context.Context, req RestoreRequest) (CommitInfo
 		return CommitInfo{}, fmt.Errorf("restore to %s: %w", req.Dir, err)
 	}
 	defer s.close()
+	if s.hook = req.Hook; s.hook == nil {
+		s.hook = func(string) {}
+	}
+	s.hook("restore.staged")
 	var info CommitInfo
 	err = r.onCommit(ctx, req.From, func(c *repository.Commit) error {
 		info = infoOf(c)
@@ -46,10 +54,12 @@ func (r *Reader) restore(ctx context.Context, req RestoreRequest, s *staging, c 
 	if err := fill.run(ctx); err != nil {
 		return err
 	}
+	s.hook("restore.filled")
 	// Each chunk was checked when it was written; this reads what the disk gives back.
 	if err := checkpoint.Verify(ctx, s.path, checkpoint.Manifest{ID: c.Checkpoint.ID, Files: metaOf(c).Expect}); err != nil {
 		return err
 	}
+	s.hook("restore.verified")
 	return s.finish(ctx, c.Files)
 }
 
@@ -58,6 +68,7 @@ type staging struct {
 	path string // of the staging directory
 	dest string
 	lock *os.File
+	hook func(point string)
 }
 
 func openStaging(dest string) (*staging, error) {
@@ -119,15 +130,18 @@ func (s *staging) finish(ctx context.Context, files []repository.File) error {
 	if err := newTree(root, files).sync(ctx); err != nil {
 		return err
 	}
+	s.hook("restore.synced")
 	if err := checkDestination(s.dest); err != nil {
 		return err
 	}
 	if err := os.Remove(s.dest); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	s.hook("restore.swapping")
 	if err := os.Rename(s.path, s.dest); err != nil {
 		return err
 	}
+	s.hook("restore.swapped")
 	parent, err := os.Open(filepath.Dir(s.dest))
 	if err != nil {
 		return err
