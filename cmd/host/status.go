@@ -64,6 +64,9 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 	} else {
 		fmt.Fprintf(w, "  local checkpoint: %s, step %d, %s ago, %s\n", v.Checkpoint.UUID, v.Checkpoint.Step, ago(now, v.Checkpoint.Created), behind(v.Step, v.Checkpoint.Step))
 	}
+	if v.StepError != "" {
+		fmt.Fprintf(w, "  steps wait: %s\n", v.StepError)
+	}
 	if v.CheckpointError != "" {
 		fmt.Fprintf(w, "  the last checkpoint failed: %s\n", v.CheckpointError)
 	}

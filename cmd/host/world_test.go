@@ -30,6 +30,8 @@ type settings struct {
 	plugin     string // of the target
 	config     string // attributes of its config block, beside the path of a target that is a folder
 	target     string // that folder; "" = one of the world's own
+	data       string // the first data folder, and
+	spool      string // the spool; "" = likewise
 	cloud      bool   // the target is no folder
 	checkpoint string
 	push       string
@@ -107,6 +109,9 @@ func newWorld(t *testing.T, plugins string, s settings) *world {
 	w.rewrite()
 	check(t, os.Mkdir(w.temp(), 0o700))
 	w.freshData()
+	if s.data != "" {
+		w.data = s.data
+	}
 	t.Cleanup(w.close)
 	return w
 }
@@ -142,6 +147,7 @@ host {
   data_dir         = "data"
   plugin_dir       = %q
   shutdown_timeout = "20s"
+  %s
 }
 plugin "faulty" {
   path = %q
@@ -186,7 +192,7 @@ SQL
     }
   }
 }
-`, address, w.bin, faultyPath(w.t), w.cfg.plugin, w.targetConfig(), pipe, w.initial(), w.cfg.maxBatch, apply, apply,
+`, address, w.bin, w.spool(), faultyPath(w.t), w.cfg.plugin, w.targetConfig(), pipe, w.initial(), w.cfg.maxBatch, apply, apply,
 		w.cfg.checkpoint, w.cfg.keep, w.cfg.push, w.cfg.pullInterval()+w.cfg.retentionBlock())
 }
 
@@ -195,6 +201,13 @@ func (w *world) initial() string {
 		return "standby"
 	}
 	return "running"
+}
+
+func (w *world) spool() string {
+	if w.cfg.spool == "" {
+		return ""
+	}
+	return fmt.Sprintf("spool_dir = %q", w.cfg.spool)
 }
 
 func (w *world) targetConfig() string {

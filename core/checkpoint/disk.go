@@ -28,14 +28,14 @@ func replaceFile(d disk, path string, data []byte) error {
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(dir, "."+base+tempMark+"*")
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, err)
+		return fmt.Errorf("replace %s: %w", path, Explain(dir, err))
 	}
 	err = writeSynced(d, f, data)
 	if err == nil {
 		err = d.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("replace %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("replace %s: %w", path, errors.Join(Explain(dir, err), os.Remove(f.Name())))
 	}
 	return syncDir(d, filepath.Dir(path))
 }

@@ -77,7 +77,8 @@ func (s *Store) begin(id uuid.UUID, prefix string) (*Draft, error) {
 	d := &Draft{store: s, id: id, prefix: prefix}
 	for _, dir := range []string{d.top(), d.Dir()} {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("begin checkpoint: %w", s.explain(err))
+			_ = os.Remove(d.top()) // empty: the disk had room for the one directory and not for the other
+			return nil, fmt.Errorf("begin checkpoint: %w", Explain(s.root, s.explain(err)))
 		}
 	}
 	s.drafts[id] = struct{}{}

@@ -33,12 +33,13 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
+// writePID writes over what the last holder wrote: on a full disk that has its room, and a new file would not.
 func writePID(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
+	text := strconv.Itoa(os.Getpid()) + "\n"
+	if _, err := f.WriteAt([]byte(text), 0); err != nil {
 		return err
 	}
-	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
+	return f.Truncate(int64(len(text)))
 }
 
 // readPID is 0 when the holder has not written its pid yet.

@@ -20,7 +20,7 @@ const syncsInFlight = 16
 func (d *Draft) Publish(ctx context.Context, meta Meta) (Manifest, error) {
 	m, err := d.publish(ctx, meta)
 	if err != nil {
-		return Manifest{}, fmt.Errorf("publish checkpoint %s: %w", d.id, err)
+		return Manifest{}, fmt.Errorf("publish checkpoint %s: %w", d.id, Explain(d.store.root, err))
 	}
 	return m, nil
 }

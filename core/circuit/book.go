@@ -22,6 +22,7 @@ type book struct {
 	decision trigger.Decision
 
 	stepAsks    []chan error // each has room for the one answer
+	steps       stepBook
 	checkpoints checkpointBook
 	targets     []*targetBook
 	sync        SyncSummary
@@ -87,7 +88,7 @@ func (b *book) facts(now time.Time) trigger.Facts {
 	f := trigger.Facts{
 		Now: now, Step: b.seen.Step, Buffered: b.seen.Buffered, StepAsked: b.seen.StepAsked || len(b.stepAsks) > 0, Paused: b.paused,
 		Phase: trigger.Phase(b.seen.Phase), CheckpointRunning: c.running != nil, CheckpointBlocked: b.seen.Blocked,
-		CheckpointEndedAt: c.endedAt, Published: c.published,
+		CheckpointEndedAt: c.endedAt, Published: c.published, StepFailedAt: b.steps.failedAt, StepFailures: b.steps.failures,
 	}
 	f.Published.At = c.publishedAt
 	f.CheckpointCover, f.CheckpointAsked = c.wanted()
@@ -106,10 +107,8 @@ func (b *book) takeStepAsks() []chan error {
 	return asks
 }
 
-// enterStep takes the mutex itself. The step's number is read at the next look, together with everything else.
+// enterStep counts a step. Its number is read at the next look, together with everything else.
 func (b *book) enterStep(r StepResult) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.totals.Steps++
 	b.totals.Applied += uint64(r.Applied)
 	b.totals.Rejected += uint64(r.Rejected)

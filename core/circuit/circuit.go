@@ -31,7 +31,8 @@ type Circuit interface {
 	Facts() Facts
 
 	// Step consumes buffered input and commits state and input positions together, or changes nothing. It returns soon after ctx ends, also in
-	// the middle of its work; an error that then has ctx's error in its chain is no failure of the circuit.
+	// the middle of its work; an error that then has ctx's error in its chain is no failure of the circuit, and neither is one with ErrNoSpace:
+	// that step is tried again.
 	Step(ctx context.Context) (StepResult, error)
 
 	// Snapshot pins the state as of now, between two steps. It blocks the loop: milliseconds, whatever the size.

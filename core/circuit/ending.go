@@ -109,11 +109,20 @@ func (e *ending) finalCheckpoint(f trigger.Facts) trigger.Decision {
 		return trigger.Decision{Until: e.deadline, Why: WhyAwaitWritten}
 	case f.CheckpointBlocked == "":
 		return trigger.Decision{Kind: trigger.TakeCheckpoint, Why: WhyStopCheckpoint}
+	case f.Phase != trigger.Running && !f.Paused && f.Now.Before(f.StepRetryAt()):
+		return trigger.Decision{Until: earlier(f.StepRetryAt(), e.deadline), Why: WhyAwaitUnblocked + ": " + f.CheckpointBlocked}
 	case f.Phase != trigger.Running && !f.Paused:
 		return trigger.Decision{Kind: trigger.Step, Why: WhyStepToUnblocked}
 	default:
 		return trigger.Decision{Until: e.deadline, Why: WhyAwaitUnblocked + ": " + f.CheckpointBlocked}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (e *ending) awaitJobs(f trigger.Facts) (d trigger.Decision, done bool) {

@@ -6,8 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// What requests and waits answer.
+// What requests and waits answer, and what a step may.
 var (
+	// ErrNoSpace marks an error of Step that a full disk has caused. Nothing has changed and the circuit can go on, so the loop does not end:
+	// it takes no step until space may have come back, tries again with growing waits, and meanwhile does everything else.
+	ErrNoSpace = errors.New("no space left on the disk")
+
 	// ErrStopped answers what can no longer be done, because the loop is ending or has ended. It wraps the loop's own error, if any.
 	ErrStopped = errors.New("pipeline is stopped or stopping")
 

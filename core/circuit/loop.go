@@ -164,7 +164,8 @@ func waitingFor(d decided, f trigger.Facts) string {
 	}
 }
 
-// step takes one step and answers the requests for it. One that ends because ctx has ended changed nothing, and is no failure.
+// step takes one step and answers the requests for it. One that ends because ctx has ended, or because a disk is full, changed nothing, and is
+// no failure.
 func (l *Loop) step(ctx context.Context) {
 	asks := l.book.takeStepAsks()
 	var result StepResult
@@ -172,16 +173,20 @@ func (l *Loop) step(ctx context.Context) {
 		result, err = l.cfg.Circuit.Step(ctx)
 		return err
 	})
+	full := errors.Is(err, ErrNoSpace)
 	answer := err
-	if err != nil {
+	if err != nil && !full {
 		answer = fmt.Errorf("%w: %w", ErrStopped, err)
 	}
 	for _, done := range asks {
 		done <- answer
 	}
-	if err == nil {
-		l.book.enterStep(result)
-	} else if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+	switch {
+	case err == nil:
+		l.goOn(result)
+	case full:
+		l.hold(err)
+	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
 		l.fail(fmt.Errorf("step: %w", err))
 	}
 }

@@ -138,7 +138,7 @@ func (b *book) addressed(name string) ([]*targetBook, error) {
 }
 
 // RequestStep asks for one step, whatever is buffered. Requests that wait are served by one step; while paused they wait. The answer is nil
-// after a step that began after the request, or ErrStopped.
+// after a step that began after the request, an error with ErrNoSpace when that found a disk full, or ErrStopped.
 func (l *Loop) RequestStep() (<-chan error, error) {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()

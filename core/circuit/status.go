@@ -34,6 +34,8 @@ type Status struct {
 	Blocked  string // why no snapshot can be taken, "" = it can
 	Totals   Totals
 
+	StepFailure *StepFailure // of steps that find a disk full; nil = the last one got through
+
 	// The last decision, and the moment of the next look when the loop is parked on a timer.
 	Doing string
 	Why   string
@@ -133,7 +135,7 @@ func (b *book) status() Status {
 		State: b.shownState(), Error: b.shownError(), Totals: b.totals,
 		Step: b.seen.Step, Buffered: b.seen.Buffered, Phase: b.seen.Phase, Blocked: b.seen.Blocked,
 		Doing: b.decision.Kind.String(), Why: b.decision.Why, Until: b.decision.Until,
-		Checkpoint: b.checkpoints.status(), Sync: b.sync,
+		Checkpoint: b.checkpoints.status(), Sync: b.sync, StepFailure: b.steps.status(),
 	}
 	s.Sync = b.sync.copied()
 	s.Sync.Success, s.Sync.Periodic = b.saved.success, b.saved.periodic

@@ -77,6 +77,7 @@ func (p *pipeline) dataError(err error) error {
 		{sqlcircuit.ErrUnknownInput, http.StatusNotFound, client.CodeInputNotFound, 0},
 		{sqlcircuit.ErrTooLarge, http.StatusRequestEntityTooLarge, client.CodeTooLarge, 0},
 		{sqlcircuit.ErrFull, http.StatusTooManyRequests, client.CodeFull, time.Second},
+		{circuit.ErrNoSpace, http.StatusServiceUnavailable, client.CodeNoSpace, 5 * time.Second},
 		{sqlcircuit.ErrBadFormat, http.StatusBadRequest, client.CodeBadRequest, 0},
 		{sqlcircuit.ErrBadQuery, http.StatusBadRequest, client.CodeBadQuery, 0},
 		{sqlcircuit.ErrQueryTime, http.StatusGatewayTimeout, client.CodeBadQuery, 0},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cairnsync/cairn/core/api"
+	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/sqlcircuit"
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -115,6 +116,7 @@ func TestEachRefusalOfTheCircuitHasItsStatus(t *testing.T) {
 		{sqlcircuit.ErrUnknownInput, 404, false},
 		{sqlcircuit.ErrTooLarge, 413, false},
 		{sqlcircuit.ErrFull, 429, true},
+		{circuit.ErrNoSpace, 503, true},
 		{sqlcircuit.ErrBadFormat, 400, false},
 		{sqlcircuit.ErrBadQuery, 400, false},
 		{sqlcircuit.ErrQueryTime, 504, false},

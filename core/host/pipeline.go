@@ -109,6 +109,7 @@ func (p *pipeline) drive(ctx context.Context, r *run) {
 	if err == nil {
 		err = guarded("start", func() error { return p.begin(ctx, r) })
 	}
+	err = p.outOfSpace(err)
 	if err == nil {
 		err = r.work(ctx)
 	}

@@ -77,7 +77,7 @@ func (c *checkpointer) Write(ctx context.Context, s circuit.Snapshot) (trigger.C
 	}
 	defer func() { _ = draft.Close() }() // of a failed attempt; what it leaves is swept at the next start
 	if err := s.Write(ctx, draft.Dir()); err != nil {
-		return trigger.Checkpoint{}, fmt.Errorf("write checkpoint %s: %w", draft.ID(), err)
+		return trigger.Checkpoint{}, fmt.Errorf("write checkpoint %s: %w", draft.ID(), checkpoint.Explain(c.p.cfg.Backend.Path, err))
 	}
 	now := c.p.host.opts.Now()
 	manifest, err := draft.Publish(ctx, checkpoint.Meta{

@@ -47,6 +47,9 @@ func (p *pipeline) look() look {
 		status := loop.Status()
 		l.loop = &status
 		l.view.Step, l.view.Doing = status.Step, status.Why
+		if full := status.StepFailure; full != nil {
+			l.view.StepError = full.Error
+		}
 		if over(status) {
 			l.view.Doing = l.run.progress()
 		}

@@ -116,7 +116,7 @@ func (c *Circuit) Open(ctx context.Context, env circuit.Env) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("open sql circuit: %w", err), c.closeFiles())
+			err = errors.Join(fmt.Errorf("open sql circuit: %w", c.explained(err)), c.closeFiles())
 		}
 	}()
 	for _, in := range c.cfg.Inputs {

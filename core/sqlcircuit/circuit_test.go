@@ -258,7 +258,8 @@ func TestAFullDiskChangesNothingAndTheRecordsAreTakenLater(t *testing.T) {
 	for r.Facts().Buffered < 2000 {
 		<-r.woken
 	}
-	if result, err := r.Step(t.Context()); err == nil || result.Step != 0 || !strings.Contains(err.Error(), "database or disk is full") {
+	if result, err := r.Step(t.Context()); err == nil || result.Step != 0 || !errors.Is(err, circuit.ErrNoSpace) ||
+		!strings.HasSuffix(err.Error(), "database or disk is full: no space left on the disk of "+r.dir+": free some space there") {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	wantRows(t, r.Circuit, "SELECT step, (SELECT count(*) FROM lines), (SELECT count(*) FROM cairn_files) FROM cairn_circuit", "0|0|0")

@@ -3,7 +3,6 @@ package sqlcircuit
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 )
 
@@ -15,7 +14,7 @@ func (c *Circuit) openDatabase() error {
 	if err := removeLeftovers(c.env.Dir); err != nil {
 		return err
 	}
-	if err := os.Remove(c.files.base); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.dropBase(); err != nil {
 		return err // of an earlier run: whether the main file changed since is not known
 	}
 	var err error

@@ -2,8 +2,12 @@ package sqlcircuit
 
 import (
 	"errors"
+	"fmt"
+	"syscall"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/cairnsync/cairn/core/circuit"
 )
 
 // What Ingest, Position, Query and Open answer; the HTTP API turns each into a status.
@@ -40,4 +44,35 @@ func refuses(err error) bool {
 func damages(err error) bool {
 	var e *sqliteError
 	return errors.As(err, &e) && (e.code&0xff == sqlite3.SQLITE_NOTADB || e.code&0xff == sqlite3.SQLITE_CORRUPT)
+}
+
+// full says that a disk or a quota had no room for what SQLite wanted to write. SQLite calls a short write "full"; where another call found it
+// out (a sync, the file of the WAL's index that has to grow), that is an I/O error with the system's number in it.
+func full(err error) bool {
+	var e *sqliteError
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.code&0xff == sqlite3.SQLITE_FULL || e.errno == syscall.ENOSPC || e.errno == syscall.EDQUOT
+}
+
+// spaceError is a full disk as an operator should hear of it.
+type spaceError struct {
+	dir string // of the live state
+	err error
+}
+
+func (e *spaceError) Error() string {
+	return fmt.Sprintf("%v: no space left on the disk of %s: free some space there", e.err, e.dir)
+}
+
+// Unwrap gives the cause and circuit.ErrNoSpace.
+func (e *spaceError) Unwrap() []error { return []error{circuit.ErrNoSpace, e.err} }
+
+// explained names a full disk as what it is.
+func (c *Circuit) explained(err error) error {
+	if full(err) {
+		return &spaceError{dir: c.env.Dir, err: err}
+	}
+	return err
 }

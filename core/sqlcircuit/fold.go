@@ -163,7 +163,7 @@ func (c *Circuit) fold() {
 	w.again = false
 	w.mu.Unlock()
 	if err != nil {
-		c.log.Error("fold failed", "error", err)
+		c.log.Error("fold failed", "error", c.explained(err))
 	} else {
 		c.log.Debug("WAL folded", "frames", row.folded, "of", row.frames, "took", c.cfg.Now().Sub(started))
 	}
@@ -192,6 +192,11 @@ func (c *Circuit) truncateRest() error {
 	c.writer.waitForLocks(0) // for a reader the loop does not wait
 	row, err := checkpointWAL(c.writer, "TRUNCATE")
 	c.writer.waitForLocks(lockWait)
+	if full(err) { // of no step's doing: the commit that follows finds room, or tells that there is none
+		c.log.Warn("WAL not truncated, it is tried again", "error", c.explained(err))
+		c.after(c.limits.retry, c.wantTruncate)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -193,6 +193,9 @@ func (c *Circuit) writeMain(ctx context.Context, to string) error {
 			return nil
 		} // else a copy will do: another device, too many links
 	}
+	if err := c.dropBase(); err != nil { // it is of no use any more, and the copy may need its space
+		return err
+	}
 	if _, err := c.main.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -202,11 +205,16 @@ func (c *Circuit) writeMain(ctx context.Context, to string) error {
 	return c.keepBase(to, epoch)
 }
 
-// keepBase gives the fresh copy its private name. Without one, the next checkpoint copies again.
-func (c *Circuit) keepBase(copied string, epoch uint64) error {
+// dropBase removes the private name of the last copy; the next Write makes one anew.
+func (c *Circuit) dropBase() error {
 	if err := os.Remove(c.files.base); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	return nil
+}
+
+// keepBase gives the fresh copy its private name. Without one, the next checkpoint copies again.
+func (c *Circuit) keepBase(copied string, epoch uint64) error {
 	next := base{epoch: epoch}
 	if err := os.Link(copied, c.files.base); err != nil {
 		c.log.Debug("no hard link to the checkpoint; each checkpoint will be a full copy", "error", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -36,10 +37,11 @@ const (
 	openReadOnly = sqlite3.SQLITE_OPEN_READONLY
 )
 
-// sqliteError is what SQLite answered: its extended result code and its message.
+// sqliteError is what SQLite answered: its extended result code, its message and, where a call of the system failed, the number of that error.
 type sqliteError struct {
-	code int32
-	text string
+	code  int32
+	text  string
+	errno syscall.Errno // 0 = SQLite tells none
 }
 
 func (e *sqliteError) Error() string { return e.text }
@@ -179,11 +181,14 @@ func (c *conn) authorize(f authorizer) error {
 }
 
 func (c *conn) failure(rc int32) error {
-	text := libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, rc))
+	e := &sqliteError{code: rc, text: libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, rc))}
 	if c.db != 0 && sqlite3.Xsqlite3_extended_errcode(c.tls, c.db) == rc {
-		text = libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db))
+		e.text = libc.GoString(sqlite3.Xsqlite3_errmsg(c.tls, c.db))
+		if primary := rc & 0xff; primary == sqlite3.SQLITE_IOERR || primary == sqlite3.SQLITE_CANTOPEN {
+			e.errno = syscall.Errno(sqlite3.Xsqlite3_system_errno(c.tls, c.db))
+		}
 	}
-	return &sqliteError{code: rc, text: text}
+	return e
 }
 
 func (c *conn) malloc(n int) (uintptr, error) {

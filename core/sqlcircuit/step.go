@@ -34,7 +34,9 @@ type outcome struct {
 
 // Step applies what the inputs hold, up to MaxBatch records each and batches whole, in one transaction with the new positions and the
 // new step number. It changes nothing when there is nothing to take, and while the WAL is so long that a fold must come first. When ctx
-// ends, the statement that runs is interrupted and everything rolled back, however long the batch; the error then is ctx's.
+// ends, the statement that runs is interrupted and everything rolled back, however long the batch; the error then is ctx's. When the disk is
+// full everything is rolled back too, and the error has circuit.ErrNoSpace in its chain: what came by HTTP is answered with it, what comes
+// from files is taken by a later step.
 func (c *Circuit) Step(ctx context.Context) (circuit.StepResult, error) {
 	if c.writer == nil {
 		return circuit.StepResult{}, ErrNotRunning
@@ -62,6 +64,7 @@ func (c *Circuit) Step(ctx context.Context) (circuit.StepResult, error) {
 			err = ctx.Err() // whatever the interrupt made of it
 			answerAll(work, fmt.Errorf("%w: it is stopping, and nothing of the batch was applied", ErrNotRunning))
 		} else {
+			err = c.explained(err)
 			answerAll(work, fmt.Errorf("step: %w", err))
 		}
 		settled = true

@@ -87,7 +87,7 @@ func (r *Reader) pull(ctx context.Context, req PullRequest, c *repository.Commit
 	defer donors.release()
 	fill := filling{reader: r, commit: c, dir: draft.Dir(), donors: donors, spool: req.Spool, progress: req.Progress}
 	if err := fill.run(ctx); err != nil {
-		return Pulled{}, fmt.Errorf("pull commit %d: %w", c.Number, err)
+		return Pulled{}, fmt.Errorf("pull commit %d: %w", c.Number, spaceOf(draft.Dir(), err))
 	}
 	m, err := draft.Publish(ctx, metaOf(c))
 	if err != nil {

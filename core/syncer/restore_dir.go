@@ -44,7 +44,7 @@ func (r *Reader) RestoreDir(ctx context.Context, req RestoreRequest) (CommitInfo
 		return r.restore(ctx, req, s, c)
 	})
 	if err != nil {
-		return CommitInfo{}, fmt.Errorf("restore to %s: %w", req.Dir, err)
+		return CommitInfo{}, fmt.Errorf("restore to %s: %w", req.Dir, spaceOf(s.path, err))
 	}
 	return info, nil
 }

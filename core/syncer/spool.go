@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/internal/wipe"
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -179,6 +180,14 @@ func spoolError(op string, err error) error {
 		return &spoolFullError{op: op, err: err}
 	}
 	return fmt.Errorf("%s: %w", op, err)
+}
+
+// spaceOf explains a disk that is full where a pull writes to. A spool that is full, or a store, has said so itself.
+func spaceOf(path string, err error) error {
+	if errors.Is(err, sdk.NoSpace) {
+		return err
+	}
+	return checkpoint.Explain(path, err)
 }
 
 // spoolFullError has the code sdk.NoSpace, and says that it is not the store that is full.

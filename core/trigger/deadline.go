@@ -66,9 +66,25 @@ func pushDeadline(p TargetPolicy, t TargetFacts, published uuid.UUID) deadline {
 	return deadline{at: later(due, retry), why: WhyPushRetry, await: WhyAwaitRetry}
 }
 
-// flushDeadline is when the buffered input has waited long enough: none while nothing is buffered, and none while paused.
-func flushDeadline(s State, f Facts) deadline {
-	if f.Paused || s.FlushAt.IsZero() {
+// stepDeadline is when a step falls due: none while paused or while nothing asks for one, and the end of the flush delay when nothing else does.
+// After one that found the disk full it is the end of the retry wait, unless the other ends later still.
+func stepDeadline(p Policy, s State, f Facts) deadline {
+	due := flushDeadline(s)
+	if why := whyStep(p, f); why != "" {
+		due = deadline{why: why} // passed already
+	}
+	switch {
+	case f.Paused || !due.set():
+		return deadline{}
+	case f.StepFailures <= 0:
+		return due
+	}
+	return deadline{at: later(due.at, f.StepRetryAt()), why: WhyStepRetry, await: WhyAwaitSpace}
+}
+
+// flushDeadline is when the buffered input has waited long enough: none while nothing is buffered.
+func flushDeadline(s State) deadline {
+	if s.FlushAt.IsZero() {
 		return deadline{}
 	}
 	return deadline{at: s.FlushAt, why: WhyFlushDue, await: WhyAwaitFlush}

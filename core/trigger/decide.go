@@ -80,16 +80,13 @@ func periodicSync(p Policy, f Facts) (Decision, bool) {
 }
 
 func step(p Policy, s State, f Facts) (Decision, bool) {
-	why := whyStep(p, s, f)
-	return Decision{Kind: Step, Why: why}, why != ""
+	due := stepDeadline(p, s, f)
+	return Decision{Kind: Step, Why: due.why}, due.passed(f.Now)
 }
 
-// whyStep is "" when no step is to be taken.
-func whyStep(p Policy, s State, f Facts) string {
-	flush := flushDeadline(s, f)
+// whyStep is why a step is wanted now, whatever the clock says; "" when nothing but the clock can ask for one.
+func whyStep(p Policy, f Facts) string {
 	switch {
-	case f.Paused:
-		return ""
 	case f.Phase == Replaying:
 		return WhyReplaying
 	case f.Phase == Bootstrapping:
@@ -98,8 +95,6 @@ func whyStep(p Policy, s State, f Facts) string {
 		return WhyStepAsked
 	case f.Buffered > max(p.MinBatch, 0):
 		return WhyEnoughInput
-	case flush.passed(f.Now):
-		return flush.why
 	default:
 		return ""
 	}
@@ -111,7 +106,7 @@ func park(p Policy, s State, f Facts) Decision {
 	for i, t := range f.Targets {
 		next = earlier(next, pushDeadline(p.Targets[i], t, f.Published.ID))
 	}
-	next = earlier(next, flushDeadline(s, f))
+	next = earlier(next, stepDeadline(p, s, f))
 	if !next.set() {
 		return Decision{Kind: Park, Why: WhyIdle}
 	}

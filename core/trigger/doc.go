@@ -12,7 +12,7 @@
 //  2. [Sync] of a requested checkpoint, on the first idle target that has one; then Sync of the newest published checkpoint, on the first
 //     idle target where a periodic push is due. It only starts a job, so a slow target holds up nothing.
 //  3. [Step], unless paused: while replaying or bootstrapping, when asked, when more than MinBatch records are buffered, or when the
-//     oldest buffered record has waited MaxDelay.
+//     oldest buffered record has waited MaxDelay. After a step that found the disk full none is taken before [Facts.StepRetryAt].
 //  4. [Park], until the earliest moment at which the answer would differ if nothing but time went by; for ever when there is none.
 //
 // A target is idle when it is neither busy, fenced nor held. Saving comes before stepping: no flood of input, no long replay and no

@@ -99,6 +99,8 @@ func drawFacts(t *rapid.T, p Policy) Facts {
 		CheckpointRunning: sometimes("checkpoint running"), CheckpointEndedAt: drawTime(t, "ended", p.CheckpointEvery),
 		Published: Checkpoint{ID: drawID(t, "published"), Step: drawStepNumber(t, "published step"), At: drawTime(t, "published at", p.CheckpointEvery)},
 	}
+	f.StepFailures = rapid.SampledFrom([]int{0, 0, 0, 1, 3, math.MaxInt, -1}).Draw(t, "step failures")
+	f.StepFailedAt = drawTime(t, "step failed at", 2*time.Second)
 	if sometimes("phase") {
 		f.Phase = rapid.SampledFrom([]Phase{Replaying, Bootstrapping}).Draw(t, "which phase")
 	}

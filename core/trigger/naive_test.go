@@ -81,7 +81,8 @@ func (w twin) syncs(now time.Time) (options []option) {
 }
 
 func (w twin) steps(now time.Time) (options []option) {
-	if w.f.Paused {
+	full := w.f.StepFailures > 0
+	if w.f.Paused || full && !waited(now, w.f.StepFailedAt, retryByHand(TargetPolicy{Name: "step", RetryMin: time.Second, RetryMax: 30 * time.Second}, w.f.StepFailures)) {
 		return nil
 	}
 	for rank, wish := range []struct {
@@ -94,6 +95,9 @@ func (w twin) steps(now time.Time) (options []option) {
 		{w.f.Buffered > 0 && w.f.Buffered > w.p.MinBatch, "enough input buffered"},
 		{w.f.Buffered > 0 && waited(now, w.since, w.p.MaxDelay), "input waited long enough"},
 	} {
+		if full {
+			wish.why = "retrying a step that found the disk full"
+		}
 		if wish.holds {
 			options = append(options, option{30 + rank, Decision{Kind: Step, Why: wish.why}})
 		}
@@ -129,6 +133,7 @@ func drawSeconds(t *rapid.T) (situation, twin) {
 		return d
 	}
 	x.p.CheckpointEvery, x.p.MaxDelay = interval(x.p.CheckpointEvery), interval(x.p.MaxDelay)
+	x.f.StepFailedAt = second(x.f.StepFailedAt)
 	x.f.CheckpointEndedAt, x.f.Published.At = second(x.f.CheckpointEndedAt), second(x.f.Published.At)
 	for i := range x.p.Targets {
 		p, f := &x.p.Targets[i], &x.f.Targets[i]

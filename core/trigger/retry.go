@@ -20,6 +20,16 @@ func (p TargetPolicy) RetryWait(n int) time.Duration {
 	return ceiling - ceiling/2 + time.Duration(jitter)
 }
 
+// StepRetryAt is when a step is tried again after one that found the disk full; zero = no such step has failed. The waits double from a
+// second to half a minute: a check that finds the disk still full costs one transaction that is rolled back.
+func (f Facts) StepRetryAt() time.Time {
+	if f.StepFailures <= 0 {
+		return time.Time{}
+	}
+	waits := TargetPolicy{Name: "step", RetryMin: time.Second, RetryMax: 30 * time.Second}
+	return f.StepFailedAt.Add(waits.RetryWait(f.StepFailures))
+}
+
 // retryCeiling is the wait without jitter. It compares before it shifts, so that no number of failures overflows it.
 func (p TargetPolicy) retryCeiling(n int) time.Duration {
 	base := p.RetryMin

@@ -255,6 +255,31 @@ func TestStepRules(t *testing.T) {
 	})
 }
 
+func TestRulesOfStepsThatFoundTheDiskFull(t *testing.T) {
+	wait := func(n int) time.Duration { return Facts{StepFailedAt: epoch, StepFailures: n}.StepRetryAt().Sub(epoch) }
+	full := func(n int, age time.Duration, wish func(*Facts)) func(*Policy, *State, *Facts) {
+		return func(_ *Policy, _ *State, f *Facts) {
+			f.StepFailedAt, f.StepFailures = ago(age), n
+			wish(f)
+		}
+	}
+	much := func(f *Facts) { f.Buffered = 1000 }
+	runRules(t, []rule{
+		{"it waits however much is buffered", full(2, 0, much), parked(in(wait(2)), WhyAwaitSpace)},
+		{"it is tried again when the wait is over", full(2, wait(2), much), stepped(WhyStepRetry)},
+		{"a replay waits too", full(1, 0, func(f *Facts) { f.Phase = Replaying }), parked(in(wait(1)), WhyAwaitSpace)},
+		{"and so does the circuit's own wish", full(1, 0, func(f *Facts) { f.StepAsked = true }), parked(in(wait(1)), WhyAwaitSpace)},
+		{"input that may wait longer than that does", full(1, 0, func(f *Facts) { f.Buffered = 1 }), parked(in(2*time.Second), WhyAwaitSpace)},
+		{"with nothing to take there is nothing to try", full(1, 0, func(*Facts) {}), parked(time.Time{}, WhyIdle)},
+		{"a pause is a pause", full(1, time.Hour, func(f *Facts) { f.Buffered, f.Paused = 1000, true }), parked(time.Time{}, WhyIdle)},
+		{"a checkpoint is taken meanwhile", full(1, 0, func(f *Facts) { f.Step, f.CheckpointAsked, f.CheckpointCover = 6, true, 6 }), taken(WhyCheckpointAsked)},
+		{"a push is started meanwhile", full(1, 0, func(f *Facts) { f.Buffered, f.Targets[1].Asked = 1000, c(1) }), requested(1, c(1))},
+	})
+	if first, last := wait(1), wait(50); first >= time.Second || last < 15*time.Second || last > 30*time.Second {
+		t.Errorf("the waits go from %v to %v", first, last)
+	}
+}
+
 func TestTheEarliestDeadlineEndsTheParking(t *testing.T) {
 	runRules(t, []rule{
 		{"the flush comes first", func(_ *Policy, _ *State, f *Facts) {

@@ -55,6 +55,11 @@ type Facts struct {
 	// StepAsked is the circuit's own wish for a step, whatever is buffered. Paused holds back every step.
 	StepAsked, Paused bool
 
+	// StepFailedAt is the end of the last step that found a disk full, and StepFailures how many did so in a row; a step that moves the
+	// state sets it to 0. Such a step has changed nothing and is tried again.
+	StepFailedAt time.Time
+	StepFailures int
+
 	Phase Phase
 
 	// CheckpointAsked: somebody waits for a checkpoint that covers the step CheckpointCover. Of several that are not answered yet it is

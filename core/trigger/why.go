@@ -15,10 +15,12 @@ const (
 	WhyStepAsked     = "step requested"
 	WhyEnoughInput   = "enough input buffered"
 	WhyFlushDue      = "input waited long enough"
+	WhyStepRetry     = "retrying a step that found the disk full"
 
 	WhyAwaitCheckpoint = "until the next checkpoint"
 	WhyAwaitPush       = "until the next push"
 	WhyAwaitRetry      = "until the push is retried"
 	WhyAwaitFlush      = "until the input has waited long enough"
+	WhyAwaitSpace      = "until a step is retried that found the disk full"
 	WhyIdle            = "until something happens"
 )

@@ -47,6 +47,7 @@ const (
 	CodeNotRunning          = "PipelineNotRunning"
 	CodeTooLarge            = "BatchTooLarge"
 	CodeFull                = "InputFull"
+	CodeNoSpace             = "NoSpace"
 	CodeBadQuery            = "BadQuery"
 	CodeTarget              = "TargetError"
 	CodeActivation          = "ActivationFailed"

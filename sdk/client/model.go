@@ -20,6 +20,7 @@ type PipelineView struct {
 	Checkpoint   *Point      `json:"checkpoint" doc:"Newest local checkpoint; null when there is none."`
 	Circuit      CircuitView `json:"circuit"`
 
+	StepError       string         `json:"step_error,omitempty" doc:"Why steps wait and input is not taken (a full disk); left out when the last step got through."`
 	CheckpointError string         `json:"checkpoint_error,omitempty" doc:"Why the last attempt at a local checkpoint failed; left out when it succeeded."`
 	Storage         StorageView    `json:"storage"`
 	Schedule        CheckpointRule `json:"checkpoint_schedule"`
