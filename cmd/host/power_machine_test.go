@@ -19,7 +19,8 @@ type machine struct {
 	*world
 
 	home, vault *disk
-	batch       uint64 // the last one that an asker sent
+	batch       uint64    // the last one that an asker sent
+	deafness    *deafness // nil = the kernel makes every sync
 }
 
 func newMachine(t *testing.T, plugins string, s settings) *machine {
@@ -66,14 +67,15 @@ func (m *machine) ground() ground {
 	return g
 }
 
-// cutPower ends both disks after the present host has ended at a point, and says what is lost of what it and its plugin had written.
+// cutPower ends both disks after the present host has ended at a point, and says what is lost or damaged
+// of what it and its plugin had written.
 func (m *machine) cutPower(point string) (faults []string) {
 	m.t.Helper()
 	m.pluginsGone()
 	written := m.ground()
 	m.home.cut()
 	m.vault.cut()
-	return lost(point, written, m.ground())
+	return append(lost(point, written, m.ground()), m.damaged()...)
 }
 
 // pluginsGone waits for the plugins of a host that was killed: they run from copies in its temporary folder.
@@ -137,22 +139,25 @@ func storedBy(point string) bool {
 	return slices.Contains([]string{"answered", "push.epoch.done", "push.commit.begin", "push.commit.done"}, point)
 }
 
-// wholeCheckpoints reads every published checkpoint that is left, to the last byte.
-func (m *machine) wholeCheckpoints() {
+// damaged reads every published checkpoint that is left, to the last byte, and says what is wrong.
+func (m *machine) damaged() (faults []string) {
 	m.t.Helper()
 	storage := filepath.Join(m.data, pipe)
 	if _, err := os.Stat(storage); err != nil {
-		return // nothing was promised yet
+		return nil // nothing was promised yet
 	}
 	dir, err := checkpoint.OpenDir(storage, checkpoint.Options{Now: time.Now})
 	check(m.t, err)
 	defer func() { check(m.t, dir.Close()) }()
 	all, err := dir.Checkpoints().List(m.t.Context())
-	check(m.t, err)
+	if err != nil {
+		return []string{err.Error()}
+	}
 	for _, found := range all {
 		files := filepath.Join(storage, "checkpoints", found.ID.String(), "files")
 		if err := checkpoint.Verify(m.t.Context(), files, found); err != nil {
-			m.t.Errorf("after a power cut: %v", err)
+			faults = append(faults, err.Error())
 		}
 	}
+	return faults
 }

@@ -46,19 +46,18 @@ func (m *machine) cutAt(point string) {
 	if slices.Contains(pointsOfARestore(), point) {
 		m.burn()
 	}
+	for _, fault := range m.dieAt(point) {
+		m.t.Errorf("power cut at %s: %s", point, fault)
+	}
+}
+
+// dieAt is a life that ends when it comes to a point for the first time, and the power with it. It says what is lost.
+func (m *machine) dieAt(point string) (faults []string) {
+	m.t.Helper()
 	m.start(point + ":1")
 	if !m.ended(patience) || !m.host.killedItself() {
 		m.t.Fatalf("the host did not come to %s", point)
 	}
 	m.host = nil
-	m.losesNothing(point)
-}
-
-// losesNothing cuts the power after the host has ended at a point.
-func (m *machine) losesNothing(point string) {
-	m.t.Helper()
-	for _, fault := range m.cutPower(point) {
-		m.t.Errorf("power cut at %s: %s", point, fault)
-	}
-	m.wholeCheckpoints()
+	return m.cutPower(point)
 }

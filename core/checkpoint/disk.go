@@ -68,7 +68,9 @@ func syncDir(d disk, path string) error {
 	return nil
 }
 
-// makeDirs is os.MkdirAll(path, 0700) whose result survives a crash: the parent of each directory it makes is synced.
+// MakeDirs is os.MkdirAll(path, 0700) whose result survives a power cut: the parent of each directory it makes is synced.
+func MakeDirs(path string) error { return makeDirs(realDisk{}, path) }
+
 func makeDirs(d disk, path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/api"
+	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/syncer"
@@ -96,7 +97,7 @@ func (h *Host) build() (err error) {
 			return fmt.Errorf("exclude target %q: %w", name, ErrUnknown)
 		}
 	}
-	if err := os.MkdirAll(h.cfg.Host.DataDir, 0o700); err != nil {
+	if err := checkpoint.MakeDirs(h.cfg.Host.DataDir); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	if h.spool, err = syncer.OpenSpool(h.cfg.Host.SpoolDir); err != nil {

@@ -91,7 +91,10 @@ func (p *pipeline) takeNothing(found seen) error {
 	if p.scratch() {
 		return emptyDir(p.dir.State())
 	}
-	return os.MkdirAll(p.dir.State(), 0o700)
+	if err := os.MkdirAll(p.dir.State(), 0o700); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(p.dir.State())) // SQLite syncs what is in there, and not its name
 }
 
 func (p *pipeline) pull(ctx context.Context, r *run, choice syncer.Choice, found seen) error {

@@ -28,7 +28,7 @@ func (p *pipeline) viewStandby(l *look) {
 		view.Pulling = &client.Progress{Commit: now.Commit, Done: now.Done, Total: now.Total}
 	}
 	if l.view.State == string(stateStandby) && status.Pulling == nil {
-		view.NextPull = wall(status.Next)
+		view.NextPull = due(status.Next, p.host.opts.Now())
 	}
 	l.view.Standby = view
 	if have := status.Have; have != nil {

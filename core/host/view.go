@@ -140,9 +140,7 @@ func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 		l.describeTarget(&view, l.workers[i])
 	}
 	if l.loop != nil && i < len(l.loop.Targets) {
-		if next := l.loop.Targets[i].NextPeriodic; !next.IsZero() {
-			view.NextPush = wall(next)
-		}
+		view.NextPush = due(l.loop.Targets[i].NextPeriodic, h.opts.Now())
 	}
 	return view
 }
@@ -233,6 +231,14 @@ func wall(t time.Time) *time.Time {
 	}
 	t = t.Round(0).UTC()
 	return &t
+}
+
+// due is a moment to come as the wall clock will show it: that may have been set since the moment was fixed.
+func due(at, now time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return wall(now.Add(at.Sub(now)))
 }
 
 // written is a duration as the configuration would write it; "" for none.
