@@ -43,6 +43,7 @@ seeds: ## properties, model and crash cycles at their full number (10,000; 1,000
 # package and target of each fuzz test that make fuzz runs; make test runs their seeds
 FUZZ := core/repository.FuzzDecodeCommit core/repository.FuzzStoredCommit core/repository.FuzzKeys core/repository.FuzzSmallObjects \
 	core/repository.FuzzNoPathThatIsAcceptedLeavesItsRoot core/checkpoint.FuzzManifestBody core/checkpoint.FuzzManifestFile \
+	core/config.FuzzAConfigurationIsReadOrEachFaultHasItsPlace core/syncer.FuzzSyncState sdk/rpc.FuzzAnswersOfAHostilePlugin sdk/rpc.FuzzRequestsOfAHostileHost \
 	core/sqlcircuit.FuzzNDJSON core/sqlcircuit.FuzzCSV core/pluginhost.FuzzNoLineOfAPluginHarmsTheHost sdk.FuzzDecodeNeverPanics \
 	sdk.FuzzCheckKeyAgreesWithItsDescription
 

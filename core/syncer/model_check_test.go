@@ -34,7 +34,7 @@ type checker struct {
 	proven   map[repository.Writer]uint64
 	zstd     *chunkDecoder
 	codec    commitCodec
-	prefixes struct{ commit, gc, pack, pin string }
+	prefixes struct{ commit, epoch, gc, pack, pin string }
 }
 
 // mark is one step that was reported, as states name it.
@@ -51,6 +51,7 @@ type modelCommit struct {
 func newChecker(dec *chunkDecoder, codec commitCodec) *checker {
 	c := &checker{states: map[uuid.UUID]*heldCheckpoint{}, zstd: dec, codec: codec}
 	c.prefixes.commit, c.prefixes.gc = repository.CommitPrefix(modelPrefix), repository.GCPrefix(modelPrefix)
+	c.prefixes.epoch = repository.EpochPrefix(modelPrefix)
 	c.prefixes.pack, c.prefixes.pin = repository.PackPrefix(modelPrefix), repository.PinKey(modelPrefix, "")[:len(modelPrefix)+len("/pin/")]
 	c.forget()
 	return c

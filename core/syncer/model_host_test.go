@@ -66,7 +66,8 @@ type life struct {
 	told   []uuid.UUID // checkpoints whose push returned nil
 	upkeep upkeepBeside
 
-	activated bool // it was a standby, and is to take over
+	activated   bool   // it was a standby, and is to take over
+	displacedAt uint64 // another was activated in its place before it began: the head of the line that said so; 0 = no
 }
 
 func (h *host) actor() string { return fmt.Sprintf("%s%d", h.name, h.lives) }
@@ -238,6 +239,7 @@ func (l *life) openWorker() bool {
 	w.session = w.newSession()
 	w.stand = w.session.standing()
 	l.worker = w
+	l.w.checker.began(l)
 	return true
 }
 

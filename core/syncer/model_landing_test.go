@@ -16,6 +16,8 @@ func (c *checker) stored(w *world, call *gateCall) {
 		return
 	}
 	switch key := call.key; {
+	case strings.HasPrefix(key, c.prefixes.epoch):
+		c.claimed(w, call)
 	case strings.HasPrefix(key, c.prefixes.commit):
 		n, err := repository.ParseCommitKey(modelPrefix, key)
 		if err != nil {
@@ -30,6 +32,31 @@ func (c *checker) stored(w *world, call *gateCall) {
 			return
 		}
 		c.retired(w, call, k)
+	}
+}
+
+// displaced says whether another storage path has sealed the line since the one that made the newest commit, and gives the head by which it is known.
+func (c *checker) displaced(writer repository.Writer) (head uint64, is bool) {
+	newest, top := c.newest(), c.exist[c.head]
+	return c.head, newest != nil && top != nil && newest.Writer.ID == writer.ID && top.Writer.ID != writer.ID
+}
+
+// began: a worker of this storage path is started; what it finds there tells it whether it may claim.
+func (c *checker) began(l *life) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if head, is := c.displaced(l.worker.cfg.Writer); is && !l.activated {
+		l.displacedAt = head
+	}
+}
+
+// claimed: an epoch has landed. Whoever was displaced when it was started, and is no standby that the operator has activated, does not claim while the line
+// stands as it stood then.
+func (c *checker) claimed(w *world, call *gateCall) {
+	for _, h := range w.hosts {
+		if h.machine == call.on && h.alive() && h.actor() == call.actor && h.life.displacedAt > 0 && h.life.displacedAt == c.head {
+			c.violated("%s: it claims, and another was activated in its place before it was started", call)
+		}
 	}
 }
 

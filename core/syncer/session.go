@@ -89,6 +89,7 @@ type mutants struct {
 	ownEpochUnseen    bool // look only for an epoch above ours
 	conflictIsSuccess bool // a taken number is taken for our own commit
 	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
+	restartTakesBack  bool // a storage path in whose place another was activated claims again when it is started
 	otherBytes        bool // under advisory fencing, an unanswered number is aimed at with another commit
 	otherSeal         bool // likewise, with another seal
 
@@ -268,7 +269,7 @@ func (s *session) survey(ctx context.Context) (newest *known, err error) {
 // place, in an earlier incarnation of ours or while none ran, and has not come to a commit of its own yet. A restart must not take that back; the
 // operator may.
 func (s *session) displaced(ctx context.Context, newest *known) error {
-	if newest == nil || newest.Writer.ID != s.writer.ID {
+	if newest == nil || newest.Writer.ID != s.writer.ID || s.wrong.restartTakesBack {
 		return nil
 	}
 	if s.adopted != nil && s.adopted.Commit == newest.Number && s.adopted.SHA256 == newest.sum {

@@ -38,6 +38,9 @@ func (v *verification) readLine(ctx context.Context) error {
 	if err := v.judgeLine(rows); err != nil {
 		return err
 	}
+	if err := v.judgeNewest(ctx, numbers, rows); err != nil {
+		return err
+	}
 	if err := v.readEpochs(ctx, rows); err != nil {
 		return err
 	}
@@ -123,6 +126,27 @@ func (v *verification) judgeLine(rows []commitRow) error {
 	v.missing(next, v.head+1)
 	if expect := v.req.Expect; expect > v.head && expect != 0 {
 		v.missing(v.head+1, expect+1)
+	}
+	return nil
+}
+
+// judgeNewest asks whether the newest checkpoint that was found can be the newest: gc never hides that, so one stands above all that gc speaks of. A
+// listing that has none there was overtaken by a push and a retention, and shows what pins keep; or, when a second one says the same, the
+// newest is lost.
+func (v *verification) judgeNewest(ctx context.Context, numbers []uint64, rows []commitRow) error {
+	if v.rep.Newest == nil || v.gc.UpTo == 0 || newestRow(rows) > v.gc.UpTo {
+		return nil
+	}
+	now, err := v.reader.numbers(ctx, repository.CommitPrefix(v.reader.prefix), repository.ParseCommitKey)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Equal(now, numbers):
+		return fmt.Errorf("commits above %d have come: %w", v.gc.UpTo, errMoved)
+	}
+	if !slices.ContainsFunc(v.rep.Broken, func(n uint64) bool { return n > v.gc.UpTo }) {
+		n := max(v.head, v.gc.UpTo) + 1
+		v.missingOne(n, n)
 	}
 	return nil
 }

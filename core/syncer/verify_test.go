@@ -263,6 +263,36 @@ func TestWhatRetentionTakesWhileAVerificationReadsIsNoProblem(t *testing.T) {
 	}
 }
 
+// A listing of the commits is overtaken by a push, and by a retention that leaves of what was listed only what a pin keeps.
+func TestAVerificationThatIsOvertakenProvesTheNewestCommitThatThereIs(t *testing.T) {
+	for _, at := range []string{"get " + repository.FormatKey(testPrefix), "list " + repository.GCPrefix(testPrefix), "get " + repository.CommitPrefix(testPrefix)} {
+		a := threeCommits(t)
+		var once atomic.Bool
+		store := &sdktest.Faulty{Target: a.mem, Before: func(_ context.Context, c sdktest.Call) error {
+			if strings.HasPrefix(c.Op+" "+c.Key, at) && once.CompareAndSwap(false, true) {
+				a.commit(40, content{"state.db": noise(3, mib)})
+				a.retire(4, 2)
+			}
+			return nil
+		}}
+		rep := verify(t, store, VerifyRequest{})
+		if rep.Proof == nil || rep.Proof.Commit != 5 || rep.Commits != 2 || !once.Load() {
+			t.Errorf("overtaken at the first %s: newest %+v, problems %+v", at, rep.Newest, rep.Problems)
+		}
+	}
+}
+
+// CASES A9: what retention left is no proof when the newest commit, which it never takes, is not there.
+func TestThatTheNewestCommitIsLostIsSeenByWhatRetentionSays(t *testing.T) {
+	a := threeCommits(t)
+	a.retire(3, 2)
+	a.remove(repository.CommitKey(testPrefix, 4))
+	rep := verify(t, a.mem, VerifyRequest{})
+	if rep.Proof != nil || len(rep.Problems) != 1 || rep.Problems[0].Kind != MissingCommit || !slices.Equal(rep.Broken, []uint64{4}) {
+		t.Errorf("proof %+v, problems %+v", rep.Proof, rep.Problems)
+	}
+}
+
 func TestWhatCannotBeReadIsNotCalledDamaged(t *testing.T) {
 	a := threeCommits(t)
 	store := &sdktest.Faulty{Target: a.mem, Before: func(_ context.Context, c sdktest.Call) error {
