@@ -174,11 +174,19 @@ func (p *program) showCheckpoints(all []client.CheckpointView, failed error) err
 			fmt.Fprintln(w, "no checkpoints")
 			return
 		}
-		rows := [][]string{}
-		for _, c := range all {
-			rows = append(rows, []string{c.UUID.String(), strconv.FormatUint(c.Step, 10), size(c.Size), c.Created.Local().Format(time.DateTime), strings.Join(c.Where, ", ")})
+		head, rows := []string{"CHECKPOINT", "STEP", "SIZE", "CREATED", "WHERE"}, [][]string{}
+		remote := all[0].Number != 0 // local checkpoints have no commit
+		if remote {
+			head = append([]string{"COMMIT"}, head...)
 		}
-		table(w, []string{"CHECKPOINT", "STEP", "SIZE", "CREATED", "WHERE"}, rows)
+		for _, c := range all {
+			row := []string{c.UUID.String(), strconv.FormatUint(c.Step, 10), size(c.Size), c.Created.Local().Format(time.DateTime), strings.Join(c.Where, ", ")}
+			if remote {
+				row = append([]string{strconv.FormatUint(c.Number, 10)}, row...)
+			}
+			rows = append(rows, row)
+		}
+		table(w, head, rows)
 	})
 }
 

@@ -228,7 +228,7 @@ func (p *pipeline) canFollow(target string) error {
 		return nil
 	case p.state == stateRunning:
 		return api.Errorf(http.StatusBadRequest, client.CodeInvalidTransition,
-			"cannot make pipeline %q a standby: it is %s and nobody has taken target %q over; stop it first, which pushes its last checkpoint where push_on_shutdown says so",
+			"cannot make pipeline %q a standby: it is %s and has not seen that another host has taken target %q over; stop it first, which pushes its last checkpoint where push_on_shutdown says so",
 			p.cfg.Name, p.shownState(), target).With("state", p.shownState()).With("desired_state", string(p.desired))
 	}
 	return p.transition("make a standby of")

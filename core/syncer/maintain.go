@@ -130,7 +130,7 @@ func (w *Worker) beginUpkeep(req MaintainRequest, report *MaintainReport) (*upke
 		return nil, s.fence
 	case s.phase == ready:
 	case !req.DryRun:
-		return nil, fmt.Errorf("target %q: %w: nothing is retired or swept there before a push has committed something in this run of the host", s.target, ErrNoEpoch)
+		return nil, fmt.Errorf("target %q: %w: nothing is retired, swept or pinned there before a push has committed something in this run of the host", s.target, ErrNoEpoch)
 	}
 	if w.memo == nil || w.memo.epoch != s.epoch {
 		w.memo = &memo{epoch: s.epoch, rows: map[uint64]storedCommit{}}
