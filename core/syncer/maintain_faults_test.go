@@ -145,17 +145,38 @@ func TestAnyListingOrReadingThatFailsDeletesNothing(t *testing.T) {
 	}
 }
 
-// A commit that somebody deleted by hand is proven to be absent, told, and stops nothing.
-func TestACommitThatIsLostIsToldAndStopsNothing(t *testing.T) {
+// A commit that somebody deleted by hand is proven to be absent and told, and retires nothing else. What it named stays until somebody says otherwise,
+// so that it can be put back.
+func TestACommitThatIsLostIsToldAndItsPacksAreLeftUntilSomebodySaysOtherwise(t *testing.T) {
 	b := newBench(t)
-	w := b.worker(keeps(repository.Retention{MinCount: 2}))
+	w := b.worker(keeps(repository.Retention{MinCount: 3}))
 	b.pushes(w, 1, 5)
-	if err := b.mem.Delete(t.Context(), []string{repository.CommitKey("strikes", 4)}); err != nil {
-		t.Fatal(err)
+	lost := repository.CommitKey("strikes", 4)
+	content, _ := b.mem.Content(lost)
+	remove := func() {
+		if err := b.mem.Delete(t.Context(), []string{lost}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	r := b.mustMaintain(w, MaintainRequest{})
-	if !slices.Equal(r.Missing, []uint64{4}) || !slices.Equal(w.Status().Maintenance.Missing, []uint64{4}) {
-		t.Errorf("report %+v", r)
+	remove()
+	packs := len(b.packsStored())
+	r, err := w.Maintain(t.Context(), MaintainRequest{})
+	if err == nil || !strings.Contains(err.Error(), "commits [4] are missing") || len(b.packsStored()) != packs {
+		t.Errorf("error %v, %d of %d packs are left", err, len(b.packsStored()), packs)
+	}
+	if m := w.Status().Maintenance; !slices.Equal(r.Missing, []uint64{4}) || !slices.Equal(m.Missing, []uint64{4}) || m.Orphans == 0 || m.Error == "" {
+		t.Errorf("report %+v, status %+v", r, m)
+	}
+	b.wantRestorable(2, 4, 5)
+
+	b.mem.Plant(lost, content)
+	b.mustMaintain(w, MaintainRequest{})
+	b.wantRestorable(3, 4, 5)
+	b.wantNoOrphans()
+
+	remove()
+	if r := b.mustMaintain(w, MaintainRequest{Thorough: true}); r.Sweep == nil || r.Sweep.Swept == 0 {
+		t.Errorf("a sweep that was asked for: %+v", r.Sweep)
 	}
 	b.wantRestorable(4, 5)
 }

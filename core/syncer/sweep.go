@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/cairnsync/cairn/core/repository"
@@ -28,7 +29,13 @@ func (u *upkeepRun) sweep(ctx context.Context) error {
 		Packs: plan.Packs, Bytes: plan.Bytes, Orphans: int64(len(plan.Condemned)), OrphanBytes: plan.CondemnedBytes,
 		Undecided: plan.Spared, UndecidedBytes: plan.SparedBytes, Foreign: foreign, More: len(plan.Condemned) > maxSwept,
 	}
-	if u.req.DryRun {
+	switch missing := u.report.Missing; {
+	case u.req.DryRun:
+		return nil
+	case len(missing) > 0 && len(plan.Condemned) > 0 && !u.req.Thorough:
+		u.trouble = append(u.trouble, fmt.Errorf(
+			"target %q: %d packs that no commit names were left alone, for commits %v are missing that may name them: put those objects back from a copy or, if they are given up, run `cairn remote sweep`",
+			u.target, len(plan.Condemned), missing))
 		return nil
 	}
 	return u.deletePacks(ctx, plan.Condemned[:min(len(plan.Condemned), maxSwept)])
