@@ -21,6 +21,8 @@ import (
 type restoreFlags struct {
 	target, checkpoint, asOf, to string
 	number                       uint64
+	deltaFrom                    []string
+	preview                      bool
 }
 
 func (p *program) restoreCommand() *cobra.Command {
@@ -29,7 +31,9 @@ func (p *program) restoreCommand() *cobra.Command {
 		Use: "restore PIPELINE --config FILE --to DIR", Args: cobra.ExactArgs(1),
 		Short: "Put the files of a checkpoint on a target into a folder; needs no running host",
 		Long: `Read a checkpoint from a target, check every byte, and put its files into a new or empty folder: the newest, or the one that
---checkpoint, --number or --as-of names. To start a pipeline from a target, set start_from_checkpoint in its configuration instead.`,
+--checkpoint, --number or --as-of names. What a folder named by --delta-from has of it is copied from there and checked, and only the rest is
+read from the target. --preview tells what would be done, and writes nothing. To start a pipeline from a target, set start_from_checkpoint in
+its configuration instead.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.restore(cmd, args[0], f) },
 	}
 	p.configFlags(cmd)
@@ -39,6 +43,8 @@ func (p *program) restoreCommand() *cobra.Command {
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "uuid of the checkpoint")
 	flags.Uint64Var(&f.number, "number", 0, "commit number on the target")
 	flags.StringVar(&f.asOf, "as-of", "", "newest checkpoint at or before this moment (RFC 3339)")
+	flags.StringArrayVar(&f.deltaFrom, "delta-from", nil, "folder with content to copy instead of fetching it; may be given several times")
+	flags.BoolVar(&f.preview, "preview", false, "tell what would be restored, fetched and kept, and write nothing")
 	cmd.MarkFlagsMutuallyExclusive("checkpoint", "number", "as-of")
 	return cmd
 }
@@ -47,7 +53,7 @@ func (f restoreFlags) selection() (host.Selection, error) {
 	var s host.Selection
 	var err error
 	switch {
-	case f.to == "":
+	case f.to == "" && !f.preview:
 		return s, usageError{errors.New("name the folder to restore into: --to DIR")}
 	case f.checkpoint != "":
 		s.Checkpoint, err = parseID(f.checkpoint)
@@ -72,8 +78,14 @@ func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) e
 	if err != nil {
 		return err
 	}
+	act := o.Restore
+	if f.preview {
+		act = o.PreviewRestore
+	}
 	bar := p.progress("restoring")
-	restored, err := o.Restore(cmd.Context(), f.target, from, f.to, bar.report)
+	restored, err := act(cmd.Context(), host.RestoreRequest{
+		Target: f.target, From: from, To: f.to, DeltaFrom: f.deltaFrom, Progress: bar.report,
+	})
 	bar.end()
 	if errors.Is(err, host.ErrNoCommit) {
 		return notFoundError{err}
@@ -81,12 +93,24 @@ func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) e
 	if err != nil {
 		return offlineError(err)
 	}
-	return p.show(restored, func(w io.Writer) {
-		fmt.Fprintf(w, "restored checkpoint %s of step %d from %s into %s: %s\n", restored.UUID, restored.Step, strings.Join(restored.Where, ", "), f.to, size(restored.Size))
-		if !from.AsOf.IsZero() {
-			fmt.Fprintf(w, "it was taken at %s, %s before the moment asked for\n", restored.Created.Format(time.RFC3339Nano), from.AsOf.Sub(restored.Created))
-		}
-	})
+	return p.show(restored, func(w io.Writer) { tellRestored(w, restored, f.to, from.AsOf) })
+}
+
+func tellRestored(w io.Writer, r host.Restored, to string, asOf time.Time) {
+	did, fetched, kept := "restored", "fetched", "were found here and kept"
+	if r.Preview {
+		did, fetched, kept = "would restore", "would fetch", "are found here and would be kept"
+	}
+	if to == "" {
+		to = "a new folder"
+	}
+	fmt.Fprintf(w, "%s checkpoint %s of step %d from %s into %s: commit %d, %d files, %s\n",
+		did, r.UUID, r.Step, strings.Join(r.Where, ", "), to, r.Number, r.Files, size(r.Size))
+	fmt.Fprintf(w, "it was taken at %s", r.Created.Format(time.RFC3339Nano))
+	if !asOf.IsZero() {
+		fmt.Fprintf(w, ", %s before the moment asked for", asOf.Sub(r.Created))
+	}
+	fmt.Fprintf(w, "\n%s %s in %d requests, from %d packs; %s %s\n", fetched, size(r.FetchedBytes), r.Requests, r.Packs, size(r.KeptBytes), kept)
 }
 
 // progress shows how far long work is: a bar on a terminal, a line at every tenth elsewhere, nothing with --json.

@@ -99,27 +99,3 @@ func (o *Offline) RemoteCheckpoints(ctx context.Context, target string) ([]clien
 	}
 	return merged.views(), errors.Join(failed...)
 }
-
-// Restore puts the files of a checkpoint into a folder, which must be new or empty: of the target named or, with "", of the one that
-// holds the newest of what is wanted. progress is told the bytes done and to do, from any goroutine; nil = nobody is.
-func (o *Offline) Restore(ctx context.Context, target string, from Selection, to string, progress func(done, total int64)) (client.CheckpointView, error) {
-	targets, err := o.open(ctx, target)
-	if err != nil {
-		return client.CheckpointView{}, err
-	}
-	defer targets.close(ctx)
-	wanted := syncer.Selector(from)
-	if wanted.Number != 0 && len(targets.open) > 1 {
-		return client.CheckpointView{}, fmt.Errorf("restore commit %d: each of the %d targets has numbers of its own: name one", wanted.Number, len(targets.open))
-	}
-	chosen, err := targets.newest(ctx, wanted)
-	if err != nil {
-		return client.CheckpointView{}, err
-	}
-	req := syncer.RestoreRequest{From: wanted, Dir: to, Spool: targets.spool, Progress: told(progress), Hook: o.hook}
-	info, err := chosen.reader.RestoreDir(ctx, req)
-	if err != nil {
-		return client.CheckpointView{}, err
-	}
-	return commitView(chosen.name, info), nil
-}

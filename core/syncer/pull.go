@@ -144,6 +144,7 @@ type filling struct {
 	donors   *donors // may be nil
 	spool    *Spool
 	progress func(Progress)
+	needs    Needs // what it came to, once run has planned its reads
 }
 
 // run returns when every file is there with its content and mode; nothing is synced.

@@ -11,24 +11,34 @@ import (
 	"github.com/cairnsync/cairn/core/repository"
 )
 
-// donors are the local checkpoints: what a pull finds in them it does not read from the target. They are pinned until release. They are
-// immutable, so a file of theirs may be linked; the live state's never is. A nil *donors has nothing.
+// donors are files here: what a pull or a restore finds in them it does not read from the target. Local checkpoints are pinned until release;
+// they are immutable, so a file of theirs may be linked. What lies elsewhere, the live state included, is only copied from. A nil *donors has
+// nothing.
 type donors struct {
 	pins   []*checkpoint.Pinned
-	whole  map[repository.Digest][]donated // by the first chunk: files that begin with it
+	whole  map[repository.Digest][]lent // by the first chunk: files of checkpoints that begin with it
 	chunks map[repository.Digest]donated
 }
 
-// donated is chunk index of one file of a pinned checkpoint.
+// lent is a file of a pinned checkpoint.
+type lent struct {
+	path string
+	file *checkpoint.File
+}
+
+// donated is chunk index of the file at path.
 type donated struct {
-	pin   int
-	file  *checkpoint.File
+	path  string
 	index int
+}
+
+func newDonors() *donors {
+	return &donors{whole: map[repository.Digest][]lent{}, chunks: map[repository.Digest]donated{}}
 }
 
 // donors pins the local checkpoints. One that cannot be read lends nothing; whoever needs it will hear of it.
 func (r *Reader) donors(ctx context.Context, local *checkpoint.Store) *donors {
-	d := &donors{whole: map[repository.Digest][]donated{}, chunks: map[repository.Digest]donated{}}
+	d := newDonors()
 	list, err := local.List(ctx)
 	if err != nil {
 		r.log.Warn("some local checkpoints cannot be read and lend nothing to the pull", "error", err)
@@ -48,16 +58,29 @@ func (d *donors) add(pin *checkpoint.Pinned) {
 	files := pin.Manifest().Files
 	for i := range files {
 		f := &files[i]
+		path := filepath.Join(pin.Dir(), f.Path)
 		for j, sum := range f.Chunks {
-			at := donated{pin: len(d.pins) - 1, file: f, index: j}
 			if j == 0 {
-				d.whole[sum] = append(d.whole[sum], at)
+				d.whole[sum] = append(d.whole[sum], lent{path, f})
 			}
-			if _, known := d.chunks[sum]; !known {
-				d.chunks[sum] = at
-			}
+			d.lend(sum, donated{path, j})
 		}
 	}
+}
+
+// lend notes where a chunk is; the first place stays.
+func (d *donors) lend(sum repository.Digest, at donated) {
+	if _, known := d.chunks[sum]; !known {
+		d.chunks[sum] = at
+	}
+}
+
+func (d *donors) has(sum repository.Digest) bool {
+	if d == nil {
+		return false
+	}
+	_, ok := d.chunks[sum]
+	return ok
 }
 
 func (d *donors) release() {
@@ -76,8 +99,7 @@ func (d *donors) link(root *os.Root, want repository.File) bool {
 		if at.file.Mode != want.Mode || !sameChunks(at.file, want) {
 			continue
 		}
-		from := d.path(at)
-		info, err := os.Lstat(from)
+		info, err := os.Lstat(at.path)
 		if err != nil || !untouched(info, at.file) {
 			continue
 		}
@@ -88,14 +110,12 @@ func (d *donors) link(root *os.Root, want repository.File) bool {
 		} else if err == nil && root.Remove(want.Path) != nil {
 			return false
 		}
-		if os.Link(from, to) == nil {
+		if os.Link(at.path, to) == nil {
 			return true
 		}
 	}
 	return false
 }
-
-func (d *donors) path(at donated) string { return filepath.Join(d.pins[at.pin].Dir(), at.file.Path) }
 
 // untouched says that the file is still the one that was published: same inode, size and modification time, as publication itself asks.
 func untouched(info os.FileInfo, f *checkpoint.File) bool {
@@ -129,13 +149,13 @@ func (r *donorReader) read(digest repository.Digest, buf []byte) bool {
 	if !ok {
 		return false
 	}
-	if p := r.donors.path(at); r.file == nil || p != r.path {
+	if r.file == nil || at.path != r.path {
 		r.close()
-		f, err := openRegular(p)
+		f, err := openRegular(at.path)
 		if err != nil {
 			return false
 		}
-		r.path, r.file = p, f
+		r.path, r.file = at.path, f
 	}
 	_, err := io.ReadFull(io.NewSectionReader(r.file, int64(at.index)*repository.ChunkSize, int64(len(buf))), buf)
 	return err == nil && repository.Sum(buf) == digest

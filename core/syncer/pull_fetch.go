@@ -20,6 +20,7 @@ const fetchesInFlight = DefaultConcurrency
 // fetch reads what the tree lacks.
 func (f *filling) fetch(ctx context.Context, t *tree) error {
 	plan := repository.PlanRestore(f.commit, t.has)
+	f.needs = needsOf(f.commit, plan, t.has)
 	m := &meter{report: f.progress, now: Progress{Commit: f.commit.Number, Total: plan.Bytes}}
 	m.add(0)
 	f.reader.log.Debug("restore planned", "commit", f.commit.Number, "ranges", len(plan.Ranges), "bytes", plan.Bytes, "chunks", plan.Chunks)

@@ -156,26 +156,37 @@ func (t *tree) open(want repository.File) (f *os.File, resumed bool, err error) 
 
 // keep marks the chunks that are right already, and makes zeros of what should be a hole and is not.
 func (t *tree) keep(ctx context.Context, f *os.File, i int, buf []byte) error {
+	if err := t.compare(ctx, f, i, buf); err != nil {
+		return err
+	}
+	for j, ch := range t.files[i].Chunks {
+		if t.filled[i][j] || ch.Encoding != repository.Hole {
+			continue
+		}
+		zeros := buf[:t.files[i].ChunkLen(j)]
+		clear(zeros)
+		if _, err := f.WriteAt(zeros, int64(j)*repository.ChunkSize); err != nil {
+			return err
+		}
+		t.filled[i][j] = true
+	}
+	return nil
+}
+
+// compare says of each chunk of file i whether f has it in its place. What is beyond f's end counts as zeros.
+func (t *tree) compare(ctx context.Context, f io.ReaderAt, i int, buf []byte) error {
 	want := t.files[i]
 	for j, ch := range want.Chunks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		chunk := buf[:want.ChunkLen(j)]
-		if _, err := f.ReadAt(chunk, int64(j)*repository.ChunkSize); err != nil && !errors.Is(err, io.EOF) {
+		n, err := f.ReadAt(chunk, int64(j)*repository.ChunkSize)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if repository.Sum(chunk) == ch.Digest {
-			t.filled[i][j] = true
-			continue
-		}
-		if ch.Encoding == repository.Hole {
-			clear(chunk)
-			if _, err := f.WriteAt(chunk, int64(j)*repository.ChunkSize); err != nil {
-				return err
-			}
-			t.filled[i][j] = true
-		}
+		clear(chunk[n:])
+		t.filled[i][j] = repository.Sum(chunk) == ch.Digest
 	}
 	return nil
 }

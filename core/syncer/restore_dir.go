@@ -15,10 +15,11 @@ import (
 
 // RestoreRequest asks for the files of a checkpoint in a directory.
 type RestoreRequest struct {
-	From     Selector
-	Dir      string // must not exist, or be an empty directory
-	Spool    *Spool
-	Progress func(Progress) // nil = none; called from other goroutines, one call at a time, until RestoreDir returns
+	From      Selector
+	Dir       string   // must not exist, or be an empty directory
+	DeltaFrom []string // folders whose files lend what they share with the checkpoint; they are only read
+	Spool     *Spool
+	Progress  func(Progress) // nil = none; called from other goroutines, one call at a time, until RestoreDir returns
 
 	// Hook, nil in production, is called at each named point of the restore, so that tests can crash there: restore.staged, restore.filled,
 	// restore.verified, restore.synced, restore.swapping, restore.swapped.
@@ -27,40 +28,56 @@ type RestoreRequest struct {
 
 // RestoreDir puts the files of the selected commit into a directory: all of them, or it stays as it was. They are written beside it into
 // ".NAME.cairn-restore", checked, synced and then renamed; a restore that was interrupted goes on from there. A directory that holds
-// anything is refused. Errors are those of Pull.
-func (r *Reader) RestoreDir(ctx context.Context, req RestoreRequest) (CommitInfo, error) {
+// anything is refused, and until there is a commit to restore nothing is made. Errors are those of Pull.
+func (r *Reader) RestoreDir(ctx context.Context, req RestoreRequest) (Restored, error) {
+	var done Restored
+	err := checkDestination(req.Dir) // before anything is asked for
+	if err == nil {
+		err = r.onCommit(ctx, req.From, func(c *repository.Commit) (err error) {
+			done, err = r.restore(ctx, req, c)
+			return err
+		})
+	}
+	if err != nil {
+		return Restored{}, fmt.Errorf("restore to %s: %w", req.Dir, err)
+	}
+	return done, nil
+}
+
+func (r *Reader) restore(ctx context.Context, req RestoreRequest, c *repository.Commit) (Restored, error) {
+	donors, err := r.donorsIn(ctx, req.DeltaFrom, c)
+	if err != nil {
+		return Restored{}, err
+	}
 	s, err := openStaging(req.Dir)
 	if err != nil {
-		return CommitInfo{}, fmt.Errorf("restore to %s: %w", req.Dir, err)
+		return Restored{}, err
 	}
 	defer s.close()
 	if s.hook = req.Hook; s.hook == nil {
 		s.hook = func(string) {}
 	}
 	s.hook("restore.staged")
-	var info CommitInfo
-	err = r.onCommit(ctx, req.From, func(c *repository.Commit) error {
-		info = infoOf(c)
-		return r.restore(ctx, req, s, c)
-	})
+	needs, err := r.stage(ctx, req, c, donors, s)
 	if err != nil {
-		return CommitInfo{}, fmt.Errorf("restore to %s: %w", req.Dir, spaceOf(s.path, err))
+		return Restored{}, spaceOf(s.path, err)
 	}
-	return info, nil
+	return Restored{Commit: infoOf(c), Needs: needs}, nil
 }
 
-func (r *Reader) restore(ctx context.Context, req RestoreRequest, s *staging, c *repository.Commit) error {
-	fill := filling{reader: r, commit: c, dir: s.path, spool: req.Spool, progress: req.Progress}
+// stage fills the staging directory, checks it and puts it in the destination's place.
+func (r *Reader) stage(ctx context.Context, req RestoreRequest, c *repository.Commit, donors []donor, s *staging) (Needs, error) {
+	fill := filling{reader: r, commit: c, dir: s.path, donors: donors, spool: req.Spool, progress: req.Progress}
 	if err := fill.run(ctx); err != nil {
-		return err
+		return Needs{}, err
 	}
 	s.hook("restore.filled")
 	// Each chunk was checked when it was written; this reads what the disk gives back.
 	if err := checkpoint.Verify(ctx, s.path, checkpoint.Manifest{ID: c.Checkpoint.ID, Files: metaOf(c).Expect}); err != nil {
-		return err
+		return Needs{}, err
 	}
 	s.hook("restore.verified")
-	return s.finish(ctx, c.Files)
+	return fill.needs, s.finish(ctx, c.Files)
 }
 
 // staging is the directory beside the destination. Its lock keeps a second restore to the same place away.
@@ -71,20 +88,26 @@ type staging struct {
 	hook func(point string)
 }
 
+// stagingPath is where the files are made that become dest, and dest as an absolute path.
+func stagingPath(dest string) (staging, abs string, err error) {
+	abs, err = filepath.Abs(dest)
+	return filepath.Join(filepath.Dir(abs), "."+filepath.Base(abs)+".cairn-restore"), abs, err
+}
+
 func openStaging(dest string) (*staging, error) {
-	dest, err := filepath.Abs(dest)
+	path, dest, err := stagingPath(dest)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkDestination(dest); err != nil {
 		return nil, err
 	}
-	s := &staging{path: filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".cairn-restore"), dest: dest}
+	s := &staging{path: path, dest: dest}
 	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
-		return nil, err
+		return nil, elsewhere(err)
 	}
 	if err := os.Mkdir(s.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+		return nil, elsewhere(err)
 	}
 	s.lock, err = os.OpenFile(s.path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -104,7 +127,7 @@ func checkDestination(dest string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return err
+		return elsewhere(err)
 	case !info.IsDir():
 		return errors.New("it exists and is not a directory: name a new or an empty directory")
 	}
@@ -118,7 +141,22 @@ func checkDestination(dest string) error {
 	return nil
 }
 
-func (s *staging) close() { s.lock.Close() } // gives the lock back; nothing was written through it
+// elsewhere gives the remedy for a place where nothing can be made.
+func elsewhere(err error) error {
+	switch {
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("nothing can be written there: %w: name a folder on a file system, and below a folder, that this user may write to", err)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("a file stands where a folder is needed: %w: name another folder", err)
+	}
+	return err
+}
+
+// close gives the lock back. What a restore has made so far stays for the next one; an empty directory is no use to anybody.
+func (s *staging) close() {
+	_ = os.Remove(s.path) // succeeds only while it is empty
+	s.lock.Close()        // nothing was written through it
+}
 
 // finish makes the files durable and gives them their place. A rename onto a directory succeeds only while that is empty.
 func (s *staging) finish(ctx context.Context, files []repository.File) error {

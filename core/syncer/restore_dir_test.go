@@ -56,9 +56,9 @@ func TestARestoreGoesOnlyWhereNothingIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{empty, fresh} {
-		info, err := r.RestoreDir(t.Context(), RestoreRequest{Dir: dir, Spool: spool})
-		if err != nil || info.Checkpoint.Step != 10 {
-			t.Fatalf("restore to %s: %+v, %v", dir, info, err)
+		done, err := r.RestoreDir(t.Context(), RestoreRequest{Dir: dir, Spool: spool})
+		if err != nil || done.Commit.Checkpoint.Step != 10 {
+			t.Fatalf("restore to %s: %+v, %v", dir, done, err)
 		}
 		sameFiles(t, dir, everything())
 	}
