@@ -49,7 +49,7 @@ func seen(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// CASES A49, A55
+// CASES A55
 func TestADeltaRestoreFetchesOnlyWhatNoDonorHasAndAPreviewTellsSoBefore(t *testing.T) {
 	a := newAuthor(t)
 	files := everything()

@@ -66,7 +66,7 @@ func (r *Reader) restore(ctx context.Context, req RestoreRequest, c *repository.
 }
 
 // stage fills the staging directory, checks it and puts it in the destination's place.
-func (r *Reader) stage(ctx context.Context, req RestoreRequest, c *repository.Commit, donors []donor, s *staging) (Needs, error) {
+func (r *Reader) stage(ctx context.Context, req RestoreRequest, c *repository.Commit, donors *donors, s *staging) (Needs, error) {
 	fill := filling{reader: r, commit: c, dir: s.path, donors: donors, spool: req.Spool, progress: req.Progress}
 	if err := fill.run(ctx); err != nil {
 		return Needs{}, err
