@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,12 +50,13 @@ func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]clie
 // remoteBudget is how long one call to a store is repeated while somebody waits for an answer of the API.
 const remoteBudget = 30 * time.Second
 
-// merger puts the commits of several targets into one list.
+// merger puts the commits of several targets into one list. A checkpoint has a row for each number that it was committed as, so that each row
+// can be restored by its number: targets count for themselves, and a repair commits the same checkpoint anew.
 type merger struct{ rows []client.CheckpointView }
 
 func (m *merger) add(target string, commits []syncer.CommitInfo) {
 	for _, c := range commits {
-		i := slices.IndexFunc(m.rows, func(v client.CheckpointView) bool { return v.UUID == c.Checkpoint.ID })
+		i := slices.IndexFunc(m.rows, func(v client.CheckpointView) bool { return v.UUID == c.Checkpoint.ID && v.Number == c.Number })
 		if i >= 0 {
 			m.rows[i].Where = append(m.rows[i].Where, target)
 			continue
@@ -70,14 +72,14 @@ func commitView(target string, c syncer.CommitInfo) client.CheckpointView {
 	}
 }
 
-// views are newest last: by step, then id, as local checkpoints are.
+// views are newest last: by step, then id, as local checkpoints are, then number.
 func (m *merger) views() []client.CheckpointView {
 	sort.SliceStable(m.rows, func(i, j int) bool {
 		a, b := m.rows[i], m.rows[j]
 		if a.Step != b.Step {
 			return a.Step < b.Step
 		}
-		return a.UUID.String() < b.UUID.String()
+		return cmp.Or(cmp.Compare(a.UUID.String(), b.UUID.String()), cmp.Compare(a.Number, b.Number)) < 0
 	})
 	if m.rows == nil {
 		return []client.CheckpointView{}

@@ -177,7 +177,7 @@ type CheckpointView struct {
 	Size    int64     `json:"size" doc:"Bytes of its files."`
 	Created time.Time `json:"created"`
 	Where   []string  `json:"where" doc:"\"local\" or names of targets."`
-	Number  uint64    `json:"number,omitempty" doc:"Commit number on the target."`
+	Number  uint64    `json:"number,omitempty" doc:"Commit number on these targets; a checkpoint that was committed under several numbers is listed under each."`
 }
 
 // SyncStarted answers POST …/checkpoint/sync.
