@@ -19,6 +19,7 @@ type outage struct {
 	packs atomic.Bool // reading packs is denied
 	all   atomic.Bool // everything is
 	stall atomic.Bool // reading packs waits until it is given up
+	under string      // what keys the refused calls have begin with; "" = any
 }
 
 func (o *outage) around(opts *Options) {
@@ -32,7 +33,7 @@ type brokenStore struct {
 }
 
 func (s brokenStore) refuse(op, key string) error {
-	if s.all.Load() || op == "get" && s.packs.Load() && strings.Contains(key, "/pack/") {
+	if strings.HasPrefix(key, s.under) && (s.all.Load() || op == "get" && s.packs.Load() && strings.Contains(key, "/pack/")) {
 		return &sdk.Error{Code: sdk.PermissionDenied, Op: op, Key: key}
 	}
 	return nil

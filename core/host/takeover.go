@@ -3,11 +3,9 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -27,7 +25,10 @@ type takeover struct {
 
 	claims []claim
 	newest *syncer.CommitInfo   // of all targets that were claimed; nil = none has any
+	had    *checkpoint.Followed // what was here when it began; nil = nothing
 	chosen *checkpoint.Followed // what starts; nil = nothing is here
+	missed error                // why the newest commit was not pulled, where the operator accepts that; nil = nothing kept it
+	behind bool                 // that is that it is older than the copy that was here
 	report client.Activated
 }
 
@@ -42,7 +43,8 @@ type claim struct {
 }
 
 func (t *takeover) run(ctx context.Context) error {
-	t.chosen = t.p.known().Followed
+	t.had = t.p.known().Followed
+	t.chosen = t.had
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
@@ -196,70 +198,6 @@ func findInfo(ctx context.Context, reader *syncer.Reader, sel syncer.Selector) (
 		return nil, err
 	}
 	return &syncer.CommitInfo{Number: c.Number, Epoch: c.Epoch, Writer: c.Writer, Created: c.Created, Checkpoint: c.Checkpoint, Totals: c.Totals}, nil
-}
-
-// fetch makes the newest commit local, from a target, or from the seed where no target holds anything.
-func (t *takeover) fetch(ctx context.Context) error {
-	err := t.fetchNewest(ctx)
-	if err != nil && ctx.Err() == nil && t.asked.AcceptLocal {
-		t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("the newest commit could not be pulled: %v", err))
-		return nil
-	}
-	return err
-}
-
-func (t *takeover) fetchNewest(ctx context.Context) error {
-	if t.newest == nil {
-		return t.fetchSeed(ctx)
-	}
-	for _, c := range t.claims {
-		if c.newest == t.newest {
-			return t.pull(ctx, c.reader, c.block.Target, c.block.Prefix, t.newest, false)
-		}
-	}
-	return nil
-}
-
-// fetchSeed is for a standby that was activated before anything of our own existed anywhere.
-func (t *takeover) fetchSeed(ctx context.Context) error {
-	seed, ok := t.p.cfg.Backend.Seed()
-	silent := slices.ContainsFunc(t.claims, func(c claim) bool { return c.err != nil || c.claimed.Newest != nil })
-	if !ok || silent || t.chosen != nil && !t.chosen.Seed {
-		return nil
-	}
-	reader, err := t.p.seedReader(seed, remoteBudget)
-	if err != nil {
-		return err
-	}
-	info, err := findInfo(ctx, reader, t.p.seedSelector(seed))
-	if err != nil || info == nil {
-		return err
-	}
-	return t.pull(ctx, reader, seed.Target, seed.Prefix, info, true)
-}
-
-// pull makes one commit local, unless it is, and notes it.
-func (t *takeover) pull(ctx context.Context, reader *syncer.Reader, target, prefix string, c *syncer.CommitInfo, seed bool) error {
-	p := t.p
-	var done, total atomic.Int64
-	t.r.phase(fmt.Sprintf("pulling commit %d of target %q", c.Number, target), func() string {
-		return fmt.Sprintf("%d of %d bytes", done.Load(), total.Load())
-	})
-	pulled, err := reader.Pull(ctx, syncer.PullRequest{
-		From: syncer.Selector{Number: c.Number}, Local: p.dir.Checkpoints(), Spool: p.host.spool,
-		Progress: func(now syncer.Progress) { done.Store(now.Done); total.Store(now.Total) },
-	})
-	t.report.PulledBytes += done.Load()
-	if err != nil {
-		return err
-	}
-	if !pulled.Already {
-		t.r.verified = c.Checkpoint.ID // each chunk was checked as it came
-	}
-	t.chosen = &checkpoint.Followed{
-		Target: target, Prefix: prefix, Number: c.Number, Checkpoint: c.Checkpoint.ID, Step: c.Checkpoint.Step, Created: c.Checkpoint.Created, Seed: seed,
-	}
-	return p.keepFollowed(*t.chosen, p.known().ID)
 }
 
 // onHistory says whether the chosen state lies on or behind a commit's line.

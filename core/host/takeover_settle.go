@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cairnsync/cairn/core/checkpoint"
-	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -63,11 +64,17 @@ func (t *takeover) replace(ctx context.Context, damage error) error {
 	return t.fallBack(ctx, before)
 }
 
-// fallBack takes the newest copy that is left.
+// fallBack takes the newest copy that is left, or the newest commit that was not taken for the sake of the damaged one.
 func (t *takeover) fallBack(ctx context.Context, damaged *checkpoint.Followed) error {
 	left, err := t.p.dir.Checkpoints().List(ctx)
-	if err != nil || len(left) == 0 {
-		return errors.Join(err, ctx.Err())
+	switch {
+	case err != nil:
+		return err
+	case t.behind && (len(left) == 0 || left[len(left)-1].Step < t.newest.Checkpoint.Step):
+		t.warn("no copy that is as new is left, so commit %d of step %d is taken after all", t.newest.Number, t.newest.Checkpoint.Step)
+		return t.pullNewest(ctx)
+	case len(left) == 0:
+		return ctx.Err()
 	}
 	m := left[len(left)-1]
 	t.chosen = &checkpoint.Followed{Target: damaged.Target, Prefix: damaged.Prefix, Checkpoint: m.ID, Step: m.Step, Created: m.Created, Seed: damaged.Seed}
@@ -81,7 +88,7 @@ func (t *takeover) settle(ctx context.Context) error {
 		if t.asked.AcceptLocal && !t.uncertain() {
 			return nil // proven: there is nothing, anywhere; an empty state starts
 		}
-		return errNothing
+		return t.nothing()
 	}
 	store := t.p.dir.Checkpoints()
 	if _, err := store.CollectFor(t.chosen.Checkpoint, max(2, t.p.cfg.Checkpoint.Keep)); err != nil {
@@ -96,6 +103,28 @@ func (t *takeover) settle(ctx context.Context) error {
 		t.overrule(ctx, &t.claims[i], pin.Manifest())
 	}
 	return nil
+}
+
+// nothing says why there is nothing to start from.
+func (t *takeover) nothing() error {
+	var silent []error
+	holds := false
+	for _, c := range t.claims {
+		holds = holds || c.claimed.Newest != nil
+		if c.err != nil {
+			silent = append(silent, c.err)
+		}
+	}
+	switch id := t.p.pinned(); {
+	case t.missed != nil:
+		return fmt.Errorf("there is no checkpoint here, and the newest commit could not be pulled: %w", t.missed)
+	case len(silent) > 0:
+		return fmt.Errorf("there is no checkpoint here, and a target that may hold one was not claimed: %w", errors.Join(silent...))
+	case id != uuid.Nil && holds:
+		return fmt.Errorf("there is no checkpoint here, and checkpoint %s, which start_from_checkpoint asks for, is on none of the targets, though they hold others: "+
+			"set it to \"latest\" to start from the newest", id)
+	}
+	return errNothing
 }
 
 // uncertain says whether some target has not proven that it holds nothing.
@@ -168,39 +197,4 @@ func (t *takeover) chosenStep() uint64 {
 		return 0
 	}
 	return t.chosen.Step
-}
-
-// loss says what the local copy lacks of what was committed. What the primary had and never committed is known to nobody but itself.
-func (t *takeover) loss() client.Loss {
-	newest, sure := t.newest, true
-	for _, c := range t.claims {
-		sure = sure && c.err == nil && c.claimed.Epoch != 0
-	}
-	if newest == nil && !sure {
-		newest = t.seen.Seen
-	}
-	lag := syncer.LagOf(t.chosen, newest)
-	seconds := lag.Age.Seconds()
-	loss := client.Loss{Steps: &lag.Steps, Commits: &lag.Commits, Seconds: &seconds, Certain: sure}
-	switch {
-	case newest == nil && !sure:
-		return client.Loss{Text: "what the targets hold beyond the local copy is not known, for not all of them answered"}
-	case lag == (syncer.Lag{}) && sure:
-		loss.Text = "nothing that was committed is missing from the local copy"
-	case lag == (syncer.Lag{}):
-		loss.Text = fmt.Sprintf("nothing that was seen committed is missing from the local copy; what came after %s is not known", t.lookedAt())
-	default:
-		loss.Text = fmt.Sprintf("the local copy lacks %d steps in %d commits, %s of work; how many records that is cannot be told from here", lag.Steps, lag.Commits, lag.Age)
-		if !sure {
-			loss.Text += fmt.Sprintf(", and what came after %s", t.lookedAt())
-		}
-	}
-	return loss
-}
-
-func (t *takeover) lookedAt() string {
-	if t.seen.Looked.IsZero() {
-		return "the last look"
-	}
-	return t.seen.Looked.UTC().Format(time.RFC3339)
 }

@@ -39,9 +39,7 @@ func NextPull(f FollowFacts) (FollowStep, error) {
 	case f.Own != nil && have != nil && f.Own.Checkpoint.ID == have.Checkpoint:
 		return FollowStep{Why: "the newest commit is here"}, nil
 	case f.Own != nil && have != nil && f.Pinned == uuid.Nil && f.Own.Number < have.Number:
-		return FollowStep{}, fmt.Errorf("target %q: %w: commit %d (step %d) was pulled from below %q, and the newest there is now commit %d: it was put back "+
-			"to an earlier state, or made anew; what is here is kept, activate with accept-local to go on from it",
-			f.Target, repository.ErrCorrupt, have.Number, have.Step, f.Prefix, f.Own.Number)
+		return FollowStep{}, wentBack(have, f.Own.Number)
 	case f.Own != nil:
 		return FollowStep{Pull: f.Own, Why: fmt.Sprintf("commit %d of target %q is to be pulled", f.Own.Number, f.Target)}, nil
 	case have != nil && f.Pinned != uuid.Nil && have.Checkpoint == f.Pinned:
