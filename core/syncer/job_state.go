@@ -49,6 +49,8 @@ type state struct {
 	Adopted *adoption    `json:"adopted,omitempty"`
 	LastJob uint64       `json:"last_job"`
 	Jobs    []JobRecord  `json:"jobs"` // oldest first, at most keptJobs
+
+	recalled bool // it was loaded; else it is new, or rebuilt from the target
 }
 
 // CommitRef names a commit and what it holds.
@@ -113,6 +115,12 @@ func (s *state) lose() {
 
 // held is the newest commit of ours that we know to have been there; nil = none, or the operator gave it up.
 func (s *state) held() *CommitRef { return cmp.Or(s.Committed, s.Lost) }
+
+// knows says whether a checkpoint was pushed from here, or was tried: each job's record is saved before its first call.
+func (s *state) knows(checkpoint uuid.UUID) bool {
+	held := s.held()
+	return held != nil && held.Checkpoint == checkpoint || slices.ContainsFunc(s.Jobs, func(job JobRecord) bool { return job.Checkpoint == checkpoint })
+}
 
 // forget gives up what was there: the operator has seen that it is not.
 func (s *state) forget() { s.Committed, s.Lost, s.Proof = nil, nil, nil }
@@ -225,6 +233,7 @@ func recall(m memory, fresh state) (s *state, damage string, err error) {
 		return &fresh, "", nil // the block now names another repository: nothing that is remembered holds there
 	}
 	s.interrupted(fresh.FirstSeen)
+	s.recalled = true
 	return s, "", nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/checkpoint"
@@ -39,7 +40,8 @@ type session struct {
 	now       func() time.Time
 	codec     commitCodec
 	adopted   *adoption
-	was       *CommitRef // newest commit of ours that is remembered from there; nil = none, or the operator gave it up
+	was       *CommitRef                      // newest commit of ours that is remembered from there; nil = none, or the operator gave it up
+	knows     func(checkpoint uuid.UUID) bool // whether our storage path remembers having pushed it; nil = it remembers nothing
 	wrong     mutants
 	probe     probing
 	fencing   Fencing
@@ -200,6 +202,9 @@ func (s *session) admits(base *known, m checkpoint.Manifest) error {
 	if s.adopted != nil && s.adopted.Commit == base.Number && s.adopted.SHA256 == base.sum {
 		return nil
 	}
+	if s.forgotten(base) {
+		return &HeldError{Target: s.target, Commit: base.Number, CommitStep: base.Checkpoint.Step, Step: m.Step, Forgotten: true, Made: base.Created}
+	}
 	ours, theirs := pointOf(m), repository.Point{History: base.Checkpoint.History, Step: base.Checkpoint.Step}
 	rel := repository.Relate(ours, theirs)
 	if rel.OnHistory {
@@ -208,6 +213,12 @@ func (s *session) admits(base *known, m checkpoint.Manifest) error {
 	return &HeldError{
 		Target: s.target, Commit: base.Number, CommitStep: base.Checkpoint.Step, Step: m.Step, Fork: rel.Fork, Behind: rel.Diverged,
 	}
+}
+
+// forgotten says whether a commit was made from our storage path, which knows nothing of it: its disk was put back to an earlier state, or is
+// a copy. Its history alone would not tell, once its steps have caught up with those that it lost.
+func (s *session) forgotten(base *known) bool {
+	return base.Writer.ID == s.writer.ID && s.knows != nil && !s.knows(base.Checkpoint.ID)
 }
 
 // follows says whether m may follow our own last commit: not if that holds a later state of the same line.

@@ -45,9 +45,18 @@ type HeldError struct {
 	Step       uint64 // ours
 	Fork       uint64 // the last step that both histories share; 0 = none
 	Behind     uint64 // steps of theirs that ours never passed through
+
+	Forgotten bool      // it was made from our own storage path, which knows nothing of it: Fork and Behind are not known
+	Made      time.Time // forgotten: when, by the clock of its host
 }
 
 func (e *HeldError) Error() string {
+	if e.Forgotten {
+		return fmt.Sprintf("target %q: held: commit %d there (step %d) was made from this storage path at %s, and what lies in it now (step %d) knows nothing of that: "+
+			"it was put back to an earlier state, or is a copy that another host runs; to continue with the commit, stop the host, move the pipeline's storage path away and start with "+
+			"start_from_checkpoint = \"latest\"; to continue with what is here, and overrule the commit, run `cairn pipeline adopt`",
+			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step)
+	}
 	return fmt.Sprintf("target %q: held: commit %d there (step %d) is not on the history of our state (step %d): "+
 		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host, move the pipeline's storage path away and start with start_from_checkpoint = "+
 		"\"latest\"; to continue with ours, run `cairn pipeline adopt`",

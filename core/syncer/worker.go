@@ -146,6 +146,9 @@ func (w *Worker) push(ctx context.Context, job Job) (err error) {
 	}
 	defer p.Release()
 	w.session.was = w.state.held()
+	if w.state.recalled {
+		w.session.knows = w.state.knows
+	}
 	if job.Trigger == Requested {
 		w.session.doubt() // who asks is not answered from memory
 	}
