@@ -102,7 +102,9 @@ func (p *pipeline) activate(ctx context.Context, r *run, asked checkpoint.Activa
 	p.log.Info("activating", "accept_local", asked.AcceptLocal, "target", asked.Target)
 	switch failure := t.run(ctx); {
 	case failure == nil:
-		r.activated = &t.report
+		p.mu.Lock()
+		r.activated, r.late = &t.report, p.unclaimed()
+		p.mu.Unlock()
 		return true, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err() // the next start goes on

@@ -170,9 +170,16 @@ func TestATargetThatCannotBeClaimedLeavesThePrimaryInPlace(t *testing.T) {
 	contains(t, strings.Join(done.Warnings, "\n"), "was not claimed", "may go on")
 	contains(t, done.Claims[0].Error, "permission denied")
 
-	// What was never seen is not overruled: the first push finds it and is held.
+	warned := func() bool {
+		return strings.Contains(strings.Join(p.standby.view("p").Targets[0].Warnings, "\n"), "has not been claimed since this host was activated")
+	}
+	equal(t, "status warns", warned(), true)
+
+	// It is claimed when it answers, though there is nothing to push. What was never seen is not overruled: the first push finds it and is held.
 	p.outage.all.Store(false)
 	p.outage.packs.Store(false)
+	p.standby.until("the claim", func() bool { return !warned() })
+	p.fenced()
 	p.standby.insert(200, 202)
 	p.standby.checkpoint()
 	if _, err := p.standby.SyncCheckpoint(t.Context(), "p", true); err == nil || !strings.Contains(err.Error(), "held") {

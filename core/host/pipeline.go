@@ -111,7 +111,7 @@ func (p *pipeline) drive(ctx context.Context, r *run) {
 	}
 	err = p.outOfSpace(err)
 	if err == nil {
-		err = r.work(ctx)
+		err = p.keepLooping(ctx, r)
 	}
 	r.phase("closing the circuit", nil)
 	if r.circuit != nil {

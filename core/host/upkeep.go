@@ -49,17 +49,20 @@ func (r *run) keep(block config.Sync, worker *syncer.Worker) *keeper {
 	return k
 }
 
-// work drives the run's loop, with the keepers beside it, and returns when all of them have ended.
-func (r *run) work(ctx context.Context) error {
+// keepLooping drives the run's loop, with the keepers and the late claims beside it, and returns when all of them have ended.
+func (p *pipeline) keepLooping(ctx context.Context, r *run) error {
 	beside, stop := context.WithCancel(ctx)
-	var keepers sync.WaitGroup
+	var others sync.WaitGroup
 	for _, k := range r.keepers {
-		keepers.Go(func() { k.run(beside) })
+		others.Go(func() { k.run(beside) })
+	}
+	for _, w := range r.late {
+		others.Go(func() { p.claimLate(beside, w) })
 	}
 	err := r.loop.Run(ctx)
 	r.phase("ending maintenance", nil)
 	stop()
-	keepers.Wait()
+	others.Wait()
 	return err
 }
 

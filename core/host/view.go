@@ -35,6 +35,8 @@ type look struct {
 	standby  bool
 	followed *checkpoint.Followed
 	refused  string
+
+	late []*syncer.Worker // of the targets that were not claimed when this run was activated
 }
 
 // look asks worker and loop only after it has let go of mu: their own answers may have to wait for a disk.
@@ -90,7 +92,7 @@ func (p *pipeline) glance() (look, *circuit.Loop, []*syncer.Worker) {
 	if p.run == nil {
 		return l, nil, p.workers
 	}
-	l.view.Incarnation, l.view.StartedFrom = &p.run.id, p.run.from
+	l.view.Incarnation, l.view.StartedFrom, l.late = &p.run.id, p.run.from, p.run.late
 	return l, p.run.loop, p.workers
 }
 
@@ -150,6 +152,7 @@ func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 	view.Proof = proofView(s.Proof)
 	view.Maintenance = maintenanceView(s.Maintenance)
 	view.Warnings, view.Rights = syncer.Warnings(s.Fencing, s.Rights), rightsView(s.Rights)
+	l.warnUnclaimed(view, s)
 	if by := s.TakenBy; by != nil {
 		view.TakenBy = &client.Holder{Epoch: by.Number, Host: by.Host, Writer: known(by.Writer.ID), Incarnation: known(by.Writer.Incarnation), Since: wall(by.Started)}
 	}
