@@ -97,6 +97,11 @@ func verifyOutcome(views []client.VerifyView) error {
 		}
 	}
 	for _, v := range views {
+		if v.Known != nil {
+			return brokenError{fmt.Errorf("target %q: %d commits are known to be broken, which this verification was not deep enough to see", v.Target, len(v.Known.Commits))}
+		}
+	}
+	for _, v := range views {
 		if v.Error != "" {
 			return fmt.Errorf("target %q could not be verified: %s", v.Target, v.Error)
 		}
@@ -124,9 +129,13 @@ func writeVerified(w io.Writer, v client.VerifyView) {
 		}
 		writeProblem(w, problem)
 	}
+	if k := v.Known; k != nil {
+		fmt.Fprintf(w, "  known to be broken since a verification at %s (%s), and not looked at as deep here: commits %s\n", k.At.Local().Format(time.DateTime), level(k.Level, k.Sample), listed(k.Commits))
+	}
 	switch {
 	case v.Proof != nil:
 		fmt.Fprintf(w, "  proven: commit %d (checkpoint %s)%s\n", v.Proof.Commit, v.Proof.UUID, before(v.Proof.Commits))
+	case len(v.Problems) == 0 && v.Known != nil: // told above
 	case len(v.Problems) == 0:
 		fmt.Fprintln(w, "  no checkpoint is there: nothing to prove")
 	default:
@@ -215,12 +224,19 @@ func writeRepaired(w io.Writer, v client.RepairView) {
 	}
 }
 
-// writeProof tells how old the last proof is.
+// writeProof tells how old the last proof is, and what is known to be broken.
 func writeProof(w io.Writer, t client.TargetView, now time.Time) {
 	switch {
 	case t.Proof != nil:
 		fmt.Fprintf(w, "    proven %s ago (%s): commit %d%s\n", ago(now, t.Proof.At), level(t.Proof.Level, t.Proof.Sample), t.Proof.Commit, before(t.Proof.Commits))
-	case t.Committed != nil:
+	case t.Committed != nil && t.Damage == nil:
 		fmt.Fprintln(w, "    never proven from here: `cairn remote verify` does it")
+	}
+	if d := t.Damage; d != nil {
+		what := "`cairn remote verify` names what, and the remedy"
+		if len(d.Commits) > 0 {
+			what = fmt.Sprintf("commits that cannot be restored whole: %s; `cairn remote repair` makes the newest state whole", listed(d.Commits))
+		}
+		fmt.Fprintf(w, "    DAMAGED, found %s ago (%s): %s\n", ago(now, d.At), level(d.Level, d.Sample), what)
 	}
 }

@@ -140,7 +140,7 @@ func verifyView(target string, rep syncer.VerifyReport, err error) client.Verify
 		Target: target, Level: string(rep.Level), Sample: rep.Fraction, Seed: rep.Seed, Commits: rep.Commits, Packs: rep.Packs, Chunks: rep.Chunks,
 		Bytes: rep.Bytes, Requests: rep.Requests, Orphans: rep.Orphans, OrphanBytes: rep.OrphanBytes,
 		Started: rep.Started.UTC(), Finished: rep.Finished.UTC(), Problems: []client.ProblemView{}, MoreProblems: rep.More,
-		Broken: numbers(rep.Broken), Proof: proofView(rep.Proof),
+		Broken: numbers(rep.Broken), Known: damageView(rep.Known), Proof: proofView(rep.Proof),
 	}
 	for _, p := range rep.Problems {
 		view.Problems = append(view.Problems, client.ProblemView{
@@ -158,4 +158,11 @@ func proofView(p *syncer.Proof) *client.ProofView {
 		return nil
 	}
 	return &client.ProofView{At: p.At.UTC(), Level: string(p.Level), Sample: p.Fraction, Commit: p.Commit, UUID: p.Checkpoint, Commits: p.Commits}
+}
+
+func damageView(d *syncer.Damage) *client.DamageView {
+	if d == nil {
+		return nil
+	}
+	return &client.DamageView{At: d.At.UTC(), Level: string(d.Level), Sample: d.Fraction, Commits: numbers(d.Commits)}
 }

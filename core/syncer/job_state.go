@@ -45,7 +45,8 @@ type state struct {
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the last run, as of the last job
 
 	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed; a memory for status, every session asks for itself
-	Proof   *Proof       `json:"proof,omitempty"`  // of the last verification that found nothing wrong
+	Proof   *Proof       `json:"proof,omitempty"`  // of the last verification that found nothing wrong; never of a commit that Damage names
+	Damage  *Damage      `json:"damage,omitempty"` // nil = none is known
 	Adopted *adoption    `json:"adopted,omitempty"`
 	LastJob uint64       `json:"last_job"`
 	Jobs    []JobRecord  `json:"jobs"` // oldest first, at most keptJobs
@@ -110,7 +111,7 @@ func (s *state) lose() {
 	if s.Committed != nil {
 		s.Committed, s.Lost = nil, s.Committed
 	}
-	s.Proof = nil
+	s.Proof, s.Damage = nil, nil
 }
 
 // held is the newest commit of ours that we know to have been there; nil = none, or the operator gave it up.
@@ -123,7 +124,7 @@ func (s *state) knows(checkpoint uuid.UUID) bool {
 }
 
 // forget gives up what was there: the operator has seen that it is not.
-func (s *state) forget() { s.Committed, s.Lost, s.Proof = nil, nil, nil }
+func (s *state) forget() { s.Committed, s.Lost, s.Proof, s.Damage = nil, nil, nil, nil }
 
 // succeeded moves what the job's trigger may move. The commit exists and has been confirmed.
 func (s *state) succeeded(rec JobRecord) {

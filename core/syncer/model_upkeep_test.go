@@ -112,7 +112,8 @@ func (l *life) prove(ctx context.Context) {
 		return
 	}
 	l.w.tell("%s has PROVEN commit %d", who(ctx), got.commit.Number)
-	if l.worker.proven(ctx, Proof{At: l.h.now(), Commit: got.commit.Number, Checkpoint: got.commit.Checkpoint.ID}) == nil && !l.dead.Load() {
+	proof := &Proof{At: l.h.now(), Commit: got.commit.Number, Checkpoint: got.commit.Checkpoint.ID}
+	if _, err := l.worker.verified(ctx, VerifyReport{Proof: proof}, false); err == nil && !l.dead.Load() {
 		l.w.checker.proved(l.worker.cfg.Writer, got.commit.Number)
 	}
 }

@@ -63,9 +63,11 @@ type VerifyReport struct {
 	More     int       // problems beyond those
 	Broken   []uint64  // commits that cannot be restored whole, ascending
 	Proof    *Proof    // nil = something is wrong, or there is nothing to prove
+	Known    *Damage   // what else the worker knows to be broken, and this was not deep enough to find: then nothing is proven; nil = nothing
 
 	bad       map[repository.PackID]struct{} // packs that are missing or damaged
 	inventory *repository.Inventory          // what was looked at
+	gc        repository.GC                  // as read; zero where one commit was asked for
 }
 
 // Proof says that a repository was verified and nothing was wrong.
@@ -186,7 +188,7 @@ func (v *verification) finish() VerifyReport {
 	rep := v.rep
 	slices.Sort(rep.Broken)
 	rep.Broken = slices.Compact(rep.Broken)
-	rep.Finished, rep.inventory = v.reader.calls.now(), v.inventory
+	rep.Finished, rep.inventory, rep.gc = v.reader.calls.now(), v.inventory, v.gc
 	if len(rep.Problems) == 0 && rep.Newest != nil {
 		rep.Proof = &Proof{
 			At: rep.Finished.UTC(), Level: rep.Level, Fraction: rep.Fraction,

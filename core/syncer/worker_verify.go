@@ -12,7 +12,8 @@ import (
 )
 
 // Verify is Reader.Verify for the worker's own repository, beside its pushes: what the worker knows to be committed there must be there. A
-// proof is kept and shown in Status. A running push does not delay it, but for the moment in which the proof is saved.
+// proof, and damage that was found, is kept and shown in Status; while damage is known that this verification was not deep enough to see, the report
+// says so and proves nothing. A running push does not delay it, but for the moment in which that is saved.
 func (w *Worker) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, error) {
 	reader, err := w.reader()
 	if err != nil {
@@ -22,25 +23,34 @@ func (w *Worker) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, e
 	if committed := w.shown.Committed; committed != nil && req.From == nil {
 		req.Expect = max(req.Expect, committed.Number)
 	}
+	known := w.shown.Damage != nil
 	w.mu.Unlock()
 	req.Spool = w.cfg.Spool
 	rep, err := reader.Verify(ctx, req)
-	if err != nil || rep.Proof == nil || req.From != nil {
+	if err != nil || req.From != nil && !known && len(rep.Broken) == 0 {
 		return rep, err
 	}
-	return rep, w.proven(ctx, *rep.Proof)
+	return w.verified(ctx, rep, req.From != nil)
 }
 
-// proven keeps a proof.
-func (w *Worker) proven(ctx context.Context, proof Proof) error {
+// verified remembers what a verification has found, and tells its report what is known beyond that.
+func (w *Worker) verified(ctx context.Context, rep VerifyReport, alone bool) (VerifyReport, error) {
 	if err := w.take(ctx); err != nil {
-		return err
+		return rep, err
 	}
 	defer w.release()
-	w.state.Proof = &proof
+	w.state.damaged(w.state.Damage.after(rep, alone))
+	rep = w.state.Damage.known(rep, alone)
+	if rep.Proof != nil && !alone {
+		w.state.Proof = rep.Proof
+	}
+	w.remember()
+	return rep, nil
+}
+
+func (w *Worker) remember() {
 	err := w.save()
 	w.show(func() { w.note(err) })
-	return nil
 }
 
 // reader reads the worker's repository, with the worker's retries and a count of calls of its own.
@@ -62,7 +72,7 @@ var ErrNothingLocal = errors.New("there is no local checkpoint to repair from")
 // RepairRequest asks for the newest commit to be whole.
 type RepairRequest struct {
 	Checkpoint uuid.UUID // the newest local one; Nil = there is none
-	Deep       bool      // read every chunk of the newest commit; else presence and sizes decide
+	Deep       bool      // read every chunk of the newest commit; else presence and sizes decide, unless reading has found damage before
 	Progress   func(Progress)
 }
 
@@ -89,6 +99,9 @@ func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, e
 		return RepairReport{}, fmt.Errorf("repair: %w", err)
 	}
 	rep := RepairReport{Found: found, Broken: found.Broken}
+	if found.Known != nil {
+		rep.Broken = united(found.Broken, found.Known.Commits)
+	}
 	sick := unsoundOf(found)
 	if sick.upTo == 0 {
 		return rep, nil
@@ -110,7 +123,8 @@ func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, e
 	return rep, nil
 }
 
-// diagnose looks at all commits and, for a deep repair, into the newest. The caller has the turn.
+// diagnose looks at all commits and, for a deep repair or where content is known to be damaged, into the newest. What it
+// finds is remembered. The caller has the turn.
 func (w *Worker) diagnose(ctx context.Context, req RepairRequest) (VerifyReport, error) {
 	reader, err := w.reader()
 	if err != nil {
@@ -121,15 +135,32 @@ func (w *Worker) diagnose(ctx context.Context, req RepairRequest) (VerifyReport,
 		ask.Expect = held.Number
 	}
 	found, err := reader.Verify(ctx, ask)
-	if err != nil || !req.Deep || found.Newest == nil {
-		return found, err
-	}
-	ask.Level, ask.From, ask.Expect = VerifyDeep, &Selector{Number: found.Newest.Number}, 0
-	deep, err := reader.Verify(ctx, ask)
 	if err != nil {
 		return found, err
 	}
-	return found.with(deep), nil
+	w.state.damaged(w.state.Damage.after(found, false))
+	if found.Newest != nil && (req.Deep || w.state.Damage.inContent()) {
+		ask.Level, ask.From, ask.Expect = VerifyDeep, &Selector{Number: found.Newest.Number}, 0
+		deep, err := reader.Verify(ctx, ask)
+		if err != nil {
+			return found, err
+		}
+		deep = deep.among(found)
+		w.state.damaged(w.state.Damage.after(deep, true))
+		found = found.with(deep)
+	}
+	w.remember()
+	return w.state.Damage.known(found, false), nil
+}
+
+// among makes what was found in one commit a finding for all that a report speaks of: others share its packs.
+func (rep VerifyReport) among(all VerifyReport) VerifyReport {
+	for id := range rep.bad {
+		rep.Broken = append(rep.Broken, visible(all.inventory.NamedBy(id), all.gc)...)
+	}
+	slices.Sort(rep.Broken)
+	rep.Broken, rep.gc = slices.Compact(rep.Broken), all.gc
+	return rep
 }
 
 // with adds what a deeper look at one commit has found.
@@ -141,7 +172,6 @@ func (rep VerifyReport) with(deep VerifyReport) VerifyReport {
 	}
 	for id := range deep.bad {
 		rep.bad[id] = struct{}{}
-		rep.Broken = append(rep.Broken, rep.inventory.NamedBy(id)...) // others share it
 	}
 	rep.Level, rep.Chunks, rep.Bytes, rep.Requests = deep.Level, deep.Chunks, deep.Bytes, rep.Requests+deep.Requests
 	rep.Broken = append(rep.Broken, deep.Broken...)

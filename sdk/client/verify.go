@@ -20,6 +20,14 @@ type ProofView struct {
 	Commits int       `json:"commits" doc:"How many commits were verified."`
 }
 
+// DamageView is what is known to be broken on a target: a verification has found it, and none that looked as deep has found it whole since.
+type DamageView struct {
+	At      time.Time `json:"at" doc:"When some of it was last found."`
+	Level   string    `json:"level" enum:"metadata,sample,deep" doc:"Of the deepest verification that found some of it; one that looks less deep does not take it back."`
+	Sample  float64   `json:"sample,omitempty" doc:"The fraction of the chunks that was read."`
+	Commits []uint64  `json:"commits" doc:"Commits that cannot be restored whole; empty when what is damaged breaks none. Later commits may need what is damaged too."`
+}
+
 // VerifyView is what a verification of one target has found.
 type VerifyView struct {
 	Target       string        `json:"target"`
@@ -39,6 +47,7 @@ type VerifyView struct {
 	Problems     []ProblemView `json:"problems" doc:"Empty when nothing is wrong."`
 	MoreProblems int           `json:"more_problems,omitempty" doc:"Problems beyond those listed."`
 	Broken       []uint64      `json:"broken" doc:"Commits that cannot be restored whole."`
+	Known        *DamageView   `json:"known_damage,omitempty" doc:"What else the host knows to be broken, and this verification was not deep enough to find; then there is no proof."`
 	Proof        *ProofView    `json:"proof" doc:"null when something is wrong, or there is nothing to prove."`
 }
 

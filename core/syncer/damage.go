@@ -1,0 +1,116 @@
+package syncer
+
+import (
+	"slices"
+	"time"
+)
+
+// Damage is what is known to be broken in a repository: a verification has found it, and none that looked as deep has found it whole since.
+// A nil one is none. It is a value: nobody changes it.
+type Damage struct {
+	At       time.Time   `json:"at"`                 // end of the last verification that found some of it
+	Level    VerifyLevel `json:"level"`              // of the deepest that found some of it
+	Fraction float64     `json:"fraction,omitempty"` // VerifySample
+
+	// Commits cannot be restored whole: ascending, the newest thousand. Empty = what is damaged breaks none. Commits that came after the
+	// verification may need what is damaged too.
+	Commits []uint64 `json:"commits,omitempty"`
+}
+
+// after is what is known when a verification has ended. One that was asked for a commit alone says nothing of others.
+func (d *Damage) after(rep VerifyReport, alone bool) *Damage {
+	return d.still(rep, alone).and(damageIn(rep, alone))
+}
+
+// damageIn is what a verification has found.
+func damageIn(rep VerifyReport, alone bool) *Damage {
+	if len(rep.Problems) == 0 || alone && len(rep.Broken) == 0 {
+		return nil
+	}
+	return &Damage{At: rep.Finished.UTC(), Level: rep.Level, Fraction: rep.Fraction, Commits: united(rep.Broken, nil)}
+}
+
+// still is what a verification takes no word back of: it takes back what it was deep enough to find again, and what retention has let go.
+// What breaks no commit is found at each level.
+func (d *Damage) still(rep VerifyReport, alone bool) *Damage {
+	switch {
+	case d == nil || len(d.Commits) == 0 && !alone:
+		return nil
+	case len(d.Commits) == 0:
+		return d
+	}
+	seen := func(n uint64) bool { return !alone || rep.Newest != nil && rep.Newest.Number == n }
+	left := *d
+	left.Commits = slices.DeleteFunc(slices.Clone(d.Commits), func(n uint64) bool {
+		return !rep.gc.Visible(n) || seen(n) && d.shownBy(rep.Level, rep.Fraction)
+	})
+	if len(left.Commits) == 0 {
+		return nil
+	}
+	return &left
+}
+
+// shownBy says that a verification would find it again. A sample reads another part each time.
+func (d *Damage) shownBy(level VerifyLevel, fraction float64) bool {
+	return d.Level == VerifyMetadata || level == VerifyDeep || level == VerifySample && fraction == 1
+}
+
+// and adds what was found later.
+func (d *Damage) and(later *Damage) *Damage {
+	switch {
+	case d == nil:
+		return later
+	case later == nil:
+		return d
+	}
+	both := *later
+	both.Commits = united(d.Commits, later.Commits)
+	if !d.shownBy(later.Level, later.Fraction) {
+		both.Level, both.Fraction = d.Level, d.Fraction
+	}
+	return &both
+}
+
+// beyond is what is known of a report's commits and is not found by it.
+func (d *Damage) beyond(rep VerifyReport, alone bool) *Damage {
+	if d == nil {
+		return nil
+	}
+	more := *d
+	more.Commits = slices.DeleteFunc(slices.Clone(d.Commits), func(n uint64) bool {
+		return slices.Contains(rep.Broken, n) || alone && (rep.Newest == nil || rep.Newest.Number != n)
+	})
+	if len(more.Commits) == 0 {
+		return nil
+	}
+	return &more
+}
+
+// known gives the report with what is known beyond it.
+func (d *Damage) known(rep VerifyReport, alone bool) VerifyReport {
+	if rep.Known = d.beyond(rep, alone); rep.Known != nil {
+		rep.Proof = nil
+	}
+	return rep
+}
+
+// inContent says that chunks had to be read to find some of it.
+func (d *Damage) inContent() bool { return d != nil && len(d.Commits) > 0 && d.Level != VerifyMetadata }
+
+func (d *Damage) breaks(commit uint64) bool { return d != nil && slices.Contains(d.Commits, commit) }
+
+// united gives the numbers of both lists, ascending, the newest thousand.
+func united(a, b []uint64) []uint64 {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[max(0, len(all)-maxProblems):]
+}
+
+// damaged takes over what is known to be broken: no proof speaks for a commit of it.
+func (s *state) damaged(d *Damage) {
+	s.Damage = d
+	if s.Proof != nil && d.breaks(s.Proof.Commit) {
+		s.Proof = nil
+	}
+}
