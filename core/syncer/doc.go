@@ -8,7 +8,8 @@
 // # How a push becomes a commit
 //
 // A worker keeps one session for each incarnation of the host. The session looks, without writing, whether the newest commit lies on
-// the history of the checkpoint at hand; if not, the target is held and nothing is claimed. Then it tries what the store allows ([Probe]); a
+// the history of the checkpoint at hand; if not, the target is held and nothing is claimed. A line whose newest checkpoint does not stand above
+// all that gc speaks of has lost its newest commits, and is refused. Then it tries what the store allows ([Probe]); a
 // store that does not keep create-if-absent is refused, unless fencing is advisory ([FencingAdvisory]). Then it claims the next epoch, lists the
 // commits, seals the line behind the head and from there on appends commits, each by create-if-absent, each reported only after one
 // listing has shown that its own epoch still stands and is the highest: a repository that another writer took over fences the session,

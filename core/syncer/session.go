@@ -66,6 +66,7 @@ type session struct {
 	fence      *FencedError      // set once, final
 	listed     []uint64          // commit numbers, ascending, as last listed
 	unsound    unsound           // what a repair has found; zero = nothing is known to be wrong
+	gc         repository.GC     // the highest, as it was last read while the session opens
 	cache      map[uint64]known  // commits read while the session opens
 }
 
@@ -119,6 +120,9 @@ func (s *session) look(ctx context.Context) (newest *known, err error) {
 }
 
 func (s *session) lookOnce(ctx context.Context) (*known, error) {
+	if err := s.readGC(ctx); err != nil { // before the commits are listed, see aboveGC
+		return nil, err
+	}
 	numbers, err := s.numbers(ctx, repository.CommitPrefix(s.prefix), repository.ParseCommitKey)
 	if err != nil {
 		return nil, err
@@ -132,7 +136,11 @@ func (s *session) lookOnce(ctx context.Context) (*known, error) {
 			s.target, len(numbers), s.prefix, repository.ErrCorrupt)
 	}
 	s.listed = numbers
-	return s.newestCheckpoint(ctx)
+	newest, err := s.newestCheckpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newest, s.aboveGC(newest)
 }
 
 // newestCheckpoint walks down the listed commits to the newest that is a checkpoint. The newest is never retired, so only a takeover
@@ -238,7 +246,7 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 	if s.phase == ready {
 		return s.follows(m)
 	}
-	s.cache = map[uint64]known{}
+	s.cache, s.gc = map[uint64]known{}, repository.GC{}
 	defer func() { s.cache = nil }()
 	if s.phase == unclaimed {
 		newest, err := s.survey(ctx)
@@ -306,7 +314,7 @@ func (s *session) seize(ctx context.Context) error {
 	case s.phase == ready:
 		return s.stillHighest(ctx)
 	}
-	s.cache = map[uint64]known{}
+	s.cache, s.gc = map[uint64]known{}, repository.GC{}
 	defer func() { s.cache = nil }()
 	if s.phase == unclaimed {
 		newest, err := s.survey(ctx)

@@ -119,14 +119,25 @@ func (s *session) seal(ctx context.Context) error {
 	return nil
 }
 
-// head lists the commits and reads the newest.
+// head lists the commits and reads the newest. It asks once more what gc says, and before the seal: a seal that took the number of a commit which
+// was lost would stand in the way of putting that back.
 func (s *session) head(ctx context.Context) error {
+	if err := s.readGC(ctx); err != nil {
+		return err
+	}
 	if !s.wrong.listBeforeClaim {
 		numbers, err := s.numbers(ctx, repository.CommitPrefix(s.prefix), repository.ParseCommitKey)
 		if err != nil {
 			return err
 		}
 		s.listed = numbers
+	}
+	newest, err := s.newestCheckpoint(ctx)
+	if err != nil {
+		return s.vanished(ctx, err)
+	}
+	if err := s.aboveGC(newest); err != nil {
+		return err
 	}
 	s.last, s.lastSum = 0, repository.Digest{}
 	if len(s.listed) == 0 {
