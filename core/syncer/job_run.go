@@ -102,7 +102,8 @@ func conditionAfter(err error) (c Condition, reason string, behind uint64, taken
 func isGone(err error) bool {
 	_, lost := errors.AsType[*LostError](err)
 	_, vanished := errors.AsType[*VanishedError](err)
-	return lost || vanished
+	_, headless := errors.AsType[*HeadLostError](err)
+	return lost || vanished || headless
 }
 
 // stateAfter is how a job ended.

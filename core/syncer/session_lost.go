@@ -48,13 +48,33 @@ func (s *session) aboveGC(newest *known) error {
 	if s.gc.Number == 0 || newest != nil && newest.Number > s.gc.UpTo {
 		return nil
 	}
-	left := "no checkpoint is there"
+	lost := &HeadLostError{Target: s.target, Prefix: s.prefix, GC: s.gc.Number, UpTo: s.gc.UpTo}
 	if newest != nil {
-		left = fmt.Sprintf("the newest checkpoint that is there is commit %d", newest.Number)
+		lost.Newest = newest.Number
 	}
-	return fmt.Errorf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+
-		"and %s: %w: a push would take numbers that readers take for retired, so nothing more is written here: put the objects below %q back as they were, from an "+
+	return lost
+}
+
+// HeadLostError says that the newest commits of a repository are lost while older ones, or a gc object alone, are still there. It is a
+// repository.ErrCorrupt. Nothing was written, or nothing but an epoch; the target is refused until they are put back.
+type HeadLostError struct {
+	Target, Prefix string
+	GC             uint64 // the gc object that proves it
+	UpTo           uint64 // it retired commits up to this one, and kept a newer checkpoint
+	Newest         uint64 // the newest checkpoint commit that is there; 0 = none
+}
+
+func (e *HeadLostError) Error() string {
+	left := "no checkpoint is there"
+	if e.Newest != 0 {
+		left = fmt.Sprintf("the newest checkpoint that is there is commit %d", e.Newest)
+	}
+	return fmt.Sprintf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+
+		"and %s: a push would take numbers that readers take for retired, so nothing more is written here: put the objects below %q back as they were, from an "+
 		"earlier version in the bucket or a copy of it; or give the target another prefix, where the next push begins a new repository (commits that gc kept "+
 		"here can still be restored by number)",
-		s.target, s.prefix, s.gc.Number, s.gc.UpTo, s.gc.UpTo+1, left, repository.ErrCorrupt, repository.CommitPrefix(s.prefix))
+		e.Target, e.Prefix, e.GC, e.UpTo, e.UpTo+1, left, repository.CommitPrefix(e.Prefix))
 }
+
+// Unwrap gives repository.ErrCorrupt.
+func (e *HeadLostError) Unwrap() error { return repository.ErrCorrupt }

@@ -42,7 +42,7 @@ func TestAPushAfterTheNewestCommitsWereDeletedTakesNoNumberThatGCHides(t *testin
 			t.Errorf("%v does not say %q", err, say)
 		}
 	}
-	if s := w.Status(); s.Condition != Refused || s.Reason != err.Error() || s.Periodic == id {
+	if s := w.Status(); s.Condition != Refused || s.Reason != err.Error() || s.Periodic == id || s.Committed != nil {
 		t.Errorf("status %+v", s)
 	}
 	if err := w.Adopt(t.Context()); !errors.Is(err, repository.ErrCorrupt) {

@@ -126,7 +126,7 @@ func (w *Worker) newSession() *session {
 
 // Push runs one job and returns when it has ended: nil = the checkpoint is committed on the target, and that was confirmed. It waits
 // while another job runs. The checkpoint is pinned while it is pushed; checkpoint.ErrNone when it is not there. The other errors to ask for
-// are *FencedError, *HeldError, *LostError, *VanishedError, *OwnedError, *RefusedError, ErrUnresolved, ErrSuperseded and the codes of sdk.
+// are *FencedError, *HeldError, *LostError, *HeadLostError, *VanishedError, *OwnedError, *RefusedError, ErrUnresolved, ErrSuperseded and the codes of sdk.
 func (w *Worker) Push(ctx context.Context, job Job) error {
 	if err := w.take(ctx); err != nil {
 		return err
