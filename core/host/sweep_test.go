@@ -39,10 +39,10 @@ func TestAfterEachPushTheTargetKeepsWhatItsRetentionSays(t *testing.T) {
 			}
 			h.until("retention", func() bool {
 				m := h.view("p").Targets[0].Maintenance
-				return m != nil && m.Kept == 2 && len(h.remote()) == 2
+				return m != nil && m.Kept == 2 && len(h.remote()) == 2 && m.Orphans == 0 // a run beside the last push has seen that one's pack
 			})
 			m := h.view("p").Targets[0].Maintenance
-			if m.Error != "" || m.SweptAt == nil || m.Orphans != 0 || m.Packs == 0 {
+			if m.Error != "" || m.SweptAt == nil || m.Packs == 0 {
 				t.Errorf("maintenance %+v", m)
 			}
 			equal(t, "shown policy", h.view("p").Storage.Sync[0].Retention.MinCount, 2)
