@@ -19,6 +19,7 @@ func TestTheSimulationNoticesEachMissingRule(t *testing.T) {
 		{"a conflict is taken for success", play{wrong: mutants{conflictIsSuccess: true}}, 522},
 		{"a conflict is taken for a takeover without reading", play{wrong: mutants{conflictIsFenced: true}}, 0},
 		{"a restart takes back what was activated elsewhere", play{wrong: mutants{restartTakesBack: true}}, 0},
+		{"a commit that is found is taken for whole without a look at its packs", play{wrong: mutants{packsUnseen: true}}, 32843},
 		{"packs are named by their content alone", play{wrong: mutants{packsByContent: true}}, 0},
 		{"the sweep reads the commits before it lists the packs", play{wrong: mutants{sweepReadsFirst: true}}, 0},
 		{"the sweep condemns packs of its own epoch that are undecided", play{wrong: mutants{sweepUndecided: true}}, 0},

@@ -50,7 +50,7 @@ func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 
 // holds says whether the newest checkpoint commit is that of m, and nothing is known to be wrong with it.
 func (s *session) holds(m checkpoint.Manifest) bool {
-	return s.base != nil && s.base.Checkpoint.ID == m.ID && !s.unsound.has(s.base.Number)
+	return s.base != nil && s.base.Checkpoint.ID == m.ID && !s.broken(s.base)
 }
 
 // done says whether that may be told.
@@ -73,7 +73,7 @@ func (s *session) confirm(ctx context.Context) error {
 // attempt aims one commit at the next number. It returns nil when something was learnt, and the push looks again where it stands.
 func (s *session) attempt(ctx context.Context, p pinned, packs *packer) error {
 	m := p.Manifest()
-	plan, err := repository.PlanRepair(s.parent(), sources(m), s.unsound.lost)
+	plan, err := repository.PlanRepair(s.parent(), sources(m), s.lost)
 	if err != nil {
 		return fmt.Errorf("plan push of checkpoint %s: %w", m.ID, err)
 	}

@@ -66,6 +66,7 @@ type session struct {
 	fence      *FencedError      // set once, final
 	listed     []uint64          // commit numbers, ascending, as last listed
 	unsound    unsound           // what a repair has found; zero = nothing is known to be wrong
+	lacks      lack              // what is known of the packs of the base that it opened on
 	gc         repository.GC     // the highest, as it was last read while the session opens
 	cache      map[uint64]known  // commits read while the session opens
 }
@@ -92,6 +93,7 @@ type mutants struct {
 	ownEpochUnseen    bool // look only for an epoch above ours
 	conflictIsSuccess bool // a taken number is taken for our own commit
 	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
+	packsUnseen       bool // a commit that is found is taken for whole without a look at its packs
 	restartTakesBack  bool // a storage path in whose place another was activated claims again when it is started
 	otherBytes        bool // under advisory fencing, an unanswered number is aimed at with another commit
 	otherSeal         bool // likewise, with another seal
@@ -261,6 +263,11 @@ func (s *session) open(ctx context.Context, m checkpoint.Manifest) error {
 		}
 		s.base, s.confirmed, s.looked = newest, true, true
 		if s.holds(m) {
+			if err := s.inspect(ctx); err != nil {
+				return err
+			}
+		}
+		if s.holds(m) {
 			return nil // an earlier incarnation committed it: nothing to claim for
 		}
 		if err := s.qualify(ctx); err != nil {
@@ -347,6 +354,9 @@ func (s *session) settle(ctx context.Context) error {
 		return s.vanished(ctx, err)
 	}
 	s.base, s.confirmed, s.listed = base, true, nil
+	if err := s.inspect(ctx); err != nil {
+		return err
+	}
 	s.phase = ready
 	return nil
 }

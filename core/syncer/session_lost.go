@@ -3,9 +3,68 @@ package syncer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk"
 )
+
+// lack are the packs that a commit names and that were not there when it was looked at.
+type lack struct {
+	commit repository.Digest // of its stored bytes
+	packs  map[repository.PackID]struct{}
+}
+
+// inspect looks whether the packs of base are there, once for each base that the session opens on: a commit may stand in a repository whose packs
+// were deleted, or which was wiped and made anew while its create was on the way. What is missing is pushed again from local data.
+func (s *session) inspect(ctx context.Context) error {
+	if s.base == nil || s.lacks.commit == s.base.sum || s.wrong.packsUnseen {
+		return nil
+	}
+	missing := map[repository.PackID]struct{}{}
+	for _, id := range s.base.Packs {
+		missing[id] = struct{}{}
+	}
+	if len(missing) > 0 {
+		lowest := slices.MinFunc(s.base.Packs, repository.PackID.Compare)
+		if err := s.strike(ctx, lowest, missing); err != nil {
+			return err
+		}
+	}
+	s.lacks = lack{commit: s.base.sum, packs: missing}
+	if len(missing) > 0 {
+		s.log.Warn("packs of the newest commit are missing: what they held is pushed again", "target", s.target, "commit", s.base.Number, "packs", len(missing))
+	}
+	return nil
+}
+
+// strike takes the packs that are listed from the lowest on out of missing.
+func (s *session) strike(ctx context.Context, lowest repository.PackID, missing map[repository.PackID]struct{}) error {
+	folder := repository.PackPrefix(s.prefix)
+	before := repository.PackKey(s.prefix, repository.PackID{Epoch: lowest.Epoch, Number: lowest.Number})
+	return s.calls.do(ctx, "list "+folder, listSize, func(ctx context.Context) error {
+		for obj, err := range listed(ctx, s.store, sdk.ListRequest{Prefix: folder, StartAfter: before}, maxListed) {
+			if err != nil {
+				return err
+			}
+			if id, err := repository.ParsePackKey(s.prefix, obj.Key); err == nil {
+				delete(missing, id)
+			}
+		}
+		return nil
+	})
+}
+
+// lost says of a pack whether a push must not rely on it.
+func (s *session) lost(id repository.PackID) bool {
+	_, missing := s.lacks.packs[id]
+	return missing || s.unsound.lost(id)
+}
+
+// broken says of a commit whether it cannot be restored, as far as is known.
+func (s *session) broken(c *known) bool {
+	return s.unsound.has(c.Number) || s.lacks.commit == c.sum && len(s.lacks.packs) > 0
+}
 
 // readGC reads the highest gc object; the zero GC where there is none. One that was read before is not read again: it never changes.
 func (s *session) readGC(ctx context.Context) error {
