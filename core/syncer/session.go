@@ -353,11 +353,11 @@ func (s *session) settle(ctx context.Context) error {
 	if err != nil {
 		return s.vanished(ctx, err)
 	}
-	s.base, s.confirmed, s.listed = base, true, nil
+	s.base, s.confirmed = base, true
 	if err := s.inspect(ctx); err != nil {
-		return err
+		return err // the next job settles again, from the same list
 	}
-	s.phase = ready
+	s.phase, s.listed = ready, nil
 	return nil
 }
 
