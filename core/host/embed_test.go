@@ -29,7 +29,7 @@ func TestStepsThatBeginAnewGoOnAboveTheNewestCheckpoint(t *testing.T) {
 	first.kill()
 
 	second := w.start(conf{checkpoint: "100ms"}, tapes(none))
-	must(t, second.Start(t.Context(), "p"))
+	second.begin()
 	contains(t, second.up().view("p").StartedFrom, "its step cannot be told")
 	equal(t, "step", second.view("p").Step, 6) // one above the checkpoint: the state may have moved on since
 	for i := 6; i < 10; i++ {

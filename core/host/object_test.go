@@ -26,7 +26,7 @@ func TestACheckpointOfObjectStorageIsCommittedBeforeItCounts(t *testing.T) {
 	for _, data := range []string{"elsewhere", "data"} {
 		next := w.start(conf{data: data, object: true, strict: true})
 		if next.view("p").State == "stopped" {
-			must(t, next.Start(t.Context(), "p"))
+			next.begin()
 		}
 		equal(t, "rows from "+data, next.up().rows(), committed)
 		contains(t, next.view("p").StartedFrom, id, `target "t"`)

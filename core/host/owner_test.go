@@ -40,7 +40,7 @@ func TestAStartDoesNotTakeTheStateOfAnotherPipeline(t *testing.T) {
 	seedTarget(w)
 
 	h := w.start(conf{data: "other", from: "latest"})
-	must(t, h.Start(t.Context(), "p"))
+	h.begin()
 	contains(t, h.failed(), theirs, "owned by")
 }
 

@@ -35,7 +35,7 @@ func TestSyncStatusSurvivesARestartExactly(t *testing.T) {
 	if second.syncs().Incarnation != nil {
 		t.Error("an incarnation before the first run")
 	}
-	must(t, second.Start(t.Context(), "p"))
+	second.begin()
 	same(t, "in the new run", second.up().syncs(), before)
 	id, err := second.LastSuccessfulCheckpointSync(t.Context(), "p")
 	must(t, err)

@@ -171,7 +171,7 @@ func TestAStartThatWaitsForATargetSaysSoAndCanBeStopped(t *testing.T) {
 	// The wish outlives the host although the pipeline has never run; and the start goes on where the target is back.
 	again := w.start(conf{data: "elsewhere", from: "latest"})
 	equal(t, "state", again.view("p").State, "stopped")
-	must(t, again.Start(t.Context(), "p"))
+	again.begin()
 	must(t, again.Stop(t.Context(), "p", true))
 	_ = again.Stop(t.Context(), "p", true) // a second time: refused or not, it harms nothing
 	again.until("stopped", func() bool { return again.view("p").State == "stopped" })
