@@ -112,21 +112,52 @@ func (s section) body(schemas *schemas, p Plugin) Body {
 		s.fault(s.where("plugin"), fmt.Sprintf("plugin %q cannot be asked what it takes", p.Name), err.Error())
 		return body
 	}
-	var attrs hcl.Attributes
-	at := s.at
-	if blocks := s.all("config"); len(blocks) > 0 {
-		var found hcl.Diagnostics
-		at = blocks[0].DefRange
-		attrs, found = blocks[0].Body.JustAttributes()
-		s.report(fromHCL(s.source, found)...)
-		body.places[""] = diagnostic(Error, s.source, at, "", "")
-	}
-	inner := section{loader: s.loader, at: at, attrs: attrs, spec: specOf(schema)}
+	seen := len(s.found)
+	inner := s.attributes(body, schema)
 	inner.refuseUnknown(p, schema)
 	for _, a := range schema.Attributes {
 		inner.bodyAttribute(body, p, a)
 	}
+	inner.conceal(body, schema, seen)
 	return body
+}
+
+// attributes opens the config block of a target, which may be left out.
+func (s section) attributes(body Body, schema sdk.Schema) section {
+	inner := section{loader: s.loader, at: s.at, spec: specOf(schema)}
+	if blocks := s.all("config"); len(blocks) > 0 {
+		var found hcl.Diagnostics
+		inner.at = blocks[0].DefRange
+		inner.attrs, found = blocks[0].Body.JustAttributes()
+		s.report(fromHCL(s.source, found)...)
+		body.places[""] = diagnostic(Error, s.source, inner.at, "", "")
+	}
+	return inner
+}
+
+// conceal takes the source text out of the places, and of what was found since there were n faults, where the line holds a secret, or what the
+// schema does not know: that may be a secret under a mistyped name.
+func (s section) conceal(body Body, schema sdk.Schema, n int) {
+	private := map[int]bool{}
+	for name, a := range s.attrs {
+		if known, ok := schema.Attribute(name); ok && known.Type != sdk.TypeSecret {
+			continue
+		}
+		for line := a.Range.Start.Line; line <= a.Range.End.Line; line++ {
+			private[line] = true
+		}
+	}
+	for name, place := range body.places {
+		if private[place.Line] {
+			place.Snippet = ""
+			body.places[name] = place
+		}
+	}
+	for i := range s.found[n:] {
+		if one := &s.found[n+i]; private[one.Line] {
+			one.Snippet = ""
+		}
+	}
 }
 
 // specOf is the schema as the getters of a section read it.
@@ -158,15 +189,10 @@ func (s section) bodyAttribute(body Body, p Plugin, a sdk.Attribute) {
 		}
 		return
 	}
-	place, seen := diagnostic(Error, s.source, s.where(a.Name), "", ""), len(s.found)
+	body.places[a.Name] = diagnostic(Error, s.source, s.where(a.Name), "", "")
 	if value, ok := s.bodyValue(a); ok {
 		body.values[a.Name] = value
 	}
-	if a.Type == sdk.TypeSecret {
-		place.Snippet = ""
-		s.hideSource(seen)
-	}
-	body.places[a.Name] = place
 }
 
 // bodyValue is the value as the SDK's decoder reads it from JSON.

@@ -210,8 +210,11 @@ func TestAPushIntervalShorterThanTheCheckpointIntervalIsAWarning(t *testing.T) {
 
 func TestAFaultInASecretDoesNotShowIt(t *testing.T) {
 	for name, text := range map[string]string{
-		"an attribute of type secret": body("path = \"/x\"\nkey = [\"hunter2\"]"),
-		"a plugin's environment":      "plugin \"x\" {\nenv = { A = [\"hunter2\"] }\n}\n" + pipeline("p", `storage "file" {}`),
+		"an attribute of type secret":                body("path = \"/x\"\nkey = [\"hunter2\"]"),
+		"a secret under a mistyped name":             body("path = \"/x\"\nkay = \"hunter2\""),
+		"a fault beside a secret in one line":        "target \"t\" {\nplugin = \"store\"\nconfig { key = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
+		"a mistyped secret that spans several lines": body("path = \"/x\"\nkay = [\n\"hunter2\", env(\"NOPE\")]"),
+		"a plugin's environment":                     "plugin \"x\" {\nenv = { A = [\"hunter2\"] }\n}\n" + pipeline("p", `storage "file" {}`),
 	} {
 		_, found := load(t, text)
 		if shown := found.Error(); !found.HasErrors() || strings.Contains(shown, "hunter2") {

@@ -11,9 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// maxIncluded bounds what file() reads: schemas and statements are text written by people.
-const maxIncluded = 4 << 20
-
 // evalContext holds the functions of the language. abspath is for paths in a target's body, which only its plugin can tell from other
 // text, and which a plugin cannot resolve: it runs in a folder of its own.
 func evalContext(dir string, getenv func(string) (string, bool)) *hcl.EvalContext {
@@ -48,18 +45,18 @@ func environment(name string, getenv func(string) (string, bool)) (string, error
 	return "", fmt.Errorf("environment variable %s is not set; set it, if need be to an empty value", name)
 }
 
-// included reads a file beside the configuration. Editors end files with a newline that nobody means to be part of the text, so one is
-// dropped.
+// included reads a regular file beside the configuration: a pipe would be waited for. Editors end files with a newline that nobody means to be
+// part of the text, so one is dropped.
 func included(dir, path string) (string, error) {
 	path = under(dir, path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxIncluded {
-		return "", fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxIncluded)
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := readText(path)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -48,14 +49,31 @@ func Load(file string, opts Options) (*Config, Diagnostics) {
 	if err != nil {
 		return nil, Diagnostics{{Severity: Error, File: file, Summary: fmt.Sprintf("read configuration: %v", err)}}
 	}
-	source, err := os.ReadFile(abs)
+	source, err := readText(abs)
 	if err != nil {
 		return nil, Diagnostics{{
 			Severity: Error, File: abs, Summary: fmt.Sprintf("read configuration: %v", err),
-			Remedy: "Name an HCL file that exists and that this user may read.",
+			Remedy: fmt.Sprintf("Name an HCL file of at most %s that exists and that this user may read.", sdk.Size(maxText)),
 		}}
 	}
 	return parse(abs, source, opts)
+}
+
+// maxText bounds what is read of a file: configurations, schemas and statements are text written by people.
+const maxText = 4 << 20
+
+// readText reads a file that may be a pipe, and gives up where it goes on beyond maxText.
+func readText(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err == nil && len(text) > maxText {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxText)
+	}
+	return text, err
 }
 
 func parse(file string, source []byte, opts Options) (*Config, Diagnostics) {

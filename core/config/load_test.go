@@ -272,6 +272,48 @@ pipeline "q" {
 	}
 }
 
+// Without it no offline command could restore what is kept under storage "object".
+func TestAPipelineOfObjectStorageIsReadWithItsTargetAndWithoutTheRestOfTheFile(t *testing.T) {
+	load(t, `
+plugin "gone" {
+  env = { A = env("NOT_SET") }
+}
+target "offsite" {
+  plugin = "store"
+  config { path = "/x" }
+}
+target "away" {
+  plugin = "gone"
+}
+`+strings.Replace(pipeline("p", "storage \"object\" {\n target = \"offsite\"\n}"), `file("schema.sql")`, `file("there is no such file.sql")`, 1)+
+		pipeline("q", "storage \"object\" {\n target = \"away\"\n}"))
+	for _, narrow := range []func(*Options){
+		func(o *Options) { o.Only = "p" },
+		func(o *Options) { o.OnlyTarget = "offsite" },
+	} {
+		opts := options(t)
+		narrow(&opts)
+		cfg, found := Load("cairn.hcl", opts)
+		if len(found) > 0 {
+			t.Fatal(found)
+		}
+		if len(cfg.Targets) != 1 || cfg.Targets[0].Name != "offsite" || len(cfg.Pipelines) != 1 || cfg.Pipelines[0].Name != "p" {
+			t.Fatalf("got %+v and %+v", cfg.Targets, cfg.Pipelines)
+		}
+		want := Sync{Target: "offsite", Prefix: "p", Fencing: "required"}
+		if got := cfg.Pipelines[0].Backend.Repositories(); len(got) != 1 || got[0] != want {
+			t.Errorf("repositories %+v", got)
+		}
+	}
+}
+
+func TestAFileWithoutEndIsNotReadForEver(t *testing.T) {
+	_, found := Load("/dev/zero", Options{})
+	if !found.HasErrors() || !strings.Contains(found.Error(), "/dev/zero has more than") {
+		t.Errorf("got %v", found)
+	}
+}
+
 func TestAMissingFileIsNamed(t *testing.T) {
 	_, found := Load(filepath.Join(t.TempDir(), "none.hcl"), Options{})
 	if !found.HasErrors() || !strings.Contains(found.Error(), "none.hcl: no such file") {

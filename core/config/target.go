@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -34,15 +35,10 @@ func (l *loader) plugins(file section, host Host) map[string]Plugin {
 // serves tells whether a wanted target names the plugin.
 func (l *loader) serves(file section, plugin string) bool {
 	wanted := l.wanted(file)
-	for _, target := range file.all("target") {
-		attrs, _, _ := target.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "plugin"}}}) // checked elsewhere
-		if a := attrs.Attributes["plugin"]; a != nil && wanted(target.Labels[0]) {
-			if v, _ := a.Expr.Value(l.eval); v.IsWhollyKnown() && v.Type() == cty.String && !v.IsNull() && v.AsString() == plugin {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(file.all("target"), func(target *hcl.Block) bool {
+		name, ok := l.attribute(target, "plugin")
+		return ok && name == plugin && wanted(target.Labels[0])
+	})
 }
 
 func defaultPath(host Host, plugin string) string {
@@ -70,7 +66,7 @@ func (s section) environment() map[string]string {
 	return env
 }
 
-// wanted tells which targets are to be read: all, the one that is asked for, or with Only those that the pipeline names in its sync blocks.
+// wanted tells which targets are to be read: all, the one that is asked for, or with Only those that the pipeline's checkpoints go to.
 func (l *loader) wanted(file section) func(target string) bool {
 	switch {
 	case l.opts.OnlyTarget != "":
@@ -78,18 +74,16 @@ func (l *loader) wanted(file section) func(target string) bool {
 	case l.opts.Only == "":
 		return func(string) bool { return true }
 	}
-	names := map[string]bool{}
+	var names []string
 	for _, pipeline := range file.all("pipeline") {
-		for _, storage := range inner(pipeline, "storage", "type") {
-			for _, sync := range inner(storage, "sync", "target") {
-				names[sync.Labels[0]] = names[sync.Labels[0]] || pipeline.Labels[0] == l.opts.Only
-			}
+		if pipeline.Labels[0] == l.opts.Only {
+			names = append(names, l.destinations(pipeline)...)
 		}
 	}
-	return func(target string) bool { return names[target] }
+	return func(target string) bool { return slices.Contains(names, target) }
 }
 
-// reads tells whether a pipeline's block is to be read: all are, the one that is asked for, or with OnlyTarget those that sync to it.
+// reads tells whether a pipeline's block is to be read: all are, the one that is asked for, or with OnlyTarget those whose checkpoints go to it.
 func (l *loader) reads(pipeline *hcl.Block) bool {
 	switch {
 	case l.opts.Only != "":
@@ -97,14 +91,35 @@ func (l *loader) reads(pipeline *hcl.Block) bool {
 	case l.opts.OnlyTarget == "":
 		return true
 	}
+	return slices.Contains(l.destinations(pipeline), l.opts.OnlyTarget)
+}
+
+// destinations are the targets that a pipeline's checkpoints go to: those of its sync blocks, or the one of object storage.
+func (l *loader) destinations(pipeline *hcl.Block) []string {
+	var names []string
 	for _, storage := range inner(pipeline, "storage", "type") {
 		for _, sync := range inner(storage, "sync", "target") {
-			if sync.Labels[0] == l.opts.OnlyTarget {
-				return true
-			}
+			names = append(names, sync.Labels[0])
+		}
+		if name, ok := l.attribute(storage, "target"); ok && BackendType(storage.Labels[0]) == ObjectBackend {
+			names = append(names, name)
 		}
 	}
-	return false
+	return names
+}
+
+// attribute is a text in a block's body, which is checked elsewhere; false when it is left out or no text.
+func (l *loader) attribute(b *hcl.Block, name string) (string, bool) {
+	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}}) // as said
+	a := content.Attributes[name]
+	if a == nil {
+		return "", false
+	}
+	v, _ := a.Expr.Value(l.eval) // as said
+	if !v.IsWhollyKnown() || v.IsNull() || v.Type() != cty.String {
+		return "", false
+	}
+	return v.AsString(), true
 }
 
 // inner are the blocks of one type in a block's body, which is checked elsewhere.
