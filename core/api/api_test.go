@@ -59,13 +59,13 @@ func TestEachCallReachesItsMethod(t *testing.T) {
 		{"POST", "/v0/pipelines/p/start", 202, "start"},
 		{"POST", "/v0/pipelines/p/pause", 202, "pause"},
 		{"POST", "/v0/pipelines/p/resume", 202, "resume"},
-		{"POST", "/v0/pipelines/p/activate", 202, "activate {AcceptLocal:false Target:}"},
+		{"POST", "/v0/pipelines/p/activate", 200, "activate {AcceptLocal:false Target:}"},
 		{"POST", "/v0/pipelines/p/remote/sweep", 200, "sweep {Target: DryRun:false MaxDelete:0}"},
 		{"POST", "/v0/pipelines/p/remote/sweep?target=t&dry_run=true&max_delete=9", 200, "sweep {Target:t DryRun:true MaxDelete:9}"},
 		{"GET", "/v0/pipelines/p/remote/pins?target=t", 200, "pins t"},
 		{"POST", "/v0/pipelines/p/remote/pin?pin=audit&commit=7&note=why", 200, "pin audit {Target: Checkpoint:00000000-0000-0000-0000-000000000000 Commit:7 Note:why}"},
 		{"POST", "/v0/pipelines/p/remote/unpin?pin=audit&target=t", 204, "unpin audit from t"},
-		{"POST", "/v0/pipelines/p/activate?require_latest=false&target=t", 202, "activate {AcceptLocal:true Target:t}"},
+		{"POST", "/v0/pipelines/p/activate?require_latest=false&target=t", 200, "activate {AcceptLocal:true Target:t}"},
 		{"POST", "/v0/pipelines/p/standby", 202, "standby"},
 		{"POST", "/v0/pipelines/p/stop", 202, "stop with checkpoint"},
 		{"POST", "/v0/pipelines/p/stop?checkpoint=false", 202, "stop"},
@@ -286,16 +286,18 @@ func TestWhatIsNoCallIsAnsweredLikeAnyError(t *testing.T) {
 	for _, row := range []struct {
 		method, path string
 		status       int
+		allow        string
 	}{
-		{"GET", "/nope", 404},
-		{"GET", "/v0/pipelines/p/nope", 404},
-		{"DELETE", "/v0/pipelines/p", 405},
-		{"GET", "/v0/pipelines/p/start", 405},
-		{"POST", "/healthz", 405},
+		{"GET", "/nope", 404, ""},
+		{"GET", "/v0/pipelines/p/nope", 404, ""},
+		{"DELETE", "/v0/pipelines/p", 405, "GET"},
+		{"GET", "/v0/pipelines/p/start", 405, "POST"},
+		{"POST", "/healthz", 405, "GET"},
+		{"PUT", "/v0/pipelines/p/ingress/in", 405, "GET, POST"},
 	} {
 		status, headers, text := call(t, &fakePipeline{}, row.method, row.path, "")
 		got := decode[map[string]any](t, text)
-		if status != row.status || got["message"] == "" || got["error_code"] == "" || len(got) != 3 || (status == 405) != (headers.Get("Allow") != "") {
+		if status != row.status || got["message"] == "" || got["error_code"] == "" || len(got) != 3 || headers.Get("Allow") != row.allow {
 			t.Errorf("%s %s: %d %v %s", row.method, row.path, status, headers, text)
 		}
 	}

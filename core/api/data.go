@@ -3,8 +3,12 @@ package api
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
+	"reflect"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/sdk/client"
@@ -26,6 +30,15 @@ type ingressInput struct {
 	RawBody []byte `contentType:"application/x-ndjson"`
 }
 
+// Resolve is called when the body has been read. Its deadline must not outlive it: the server would take it for the end of the connection, and cut
+// off whoever waits longer than that for a commit.
+func (in *ingressInput) Resolve(ctx huma.Context) []error {
+	if err := ctx.SetReadDeadline(time.Time{}); err != nil {
+		return []error{fmt.Errorf("lift the deadline of the body: %w", err)}
+	}
+	return nil
+}
+
 type ingressOutput struct {
 	Status int
 	Body   client.Ingested
@@ -41,6 +54,10 @@ func (r *routes) data() {
 	post := r.operation(http.MethodPost, "/v0/pipelines/{name}/ingress/{input}", "ingest", "Apply a batch of records, whole or not at all", http.StatusOK)
 	post.MaxBodyBytes = maxBatch
 	post.BodyReadTimeout = time.Minute
+	post.Responses["202"] = &huma.Response{
+		Description: "The batch is applied, and must not be sent again; what was to be waited for has not come.",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: r.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[client.Ingested](), true, "Ingested")}},
+	}
 	act(r, post, ingest)
 	types := r.api.OpenAPI().Paths[post.Path].Post.RequestBody.Content
 	types["text/csv"] = types["application/x-ndjson"] // which of them an input takes is in the configuration

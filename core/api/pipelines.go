@@ -65,11 +65,12 @@ func (r *routes) pipelines() {
 	r.transition("pause", "Pause: no steps, but checkpoints and pushes go on", Pipeline.Pause)
 	r.transition("resume", "Resume a paused pipeline", Pipeline.Resume)
 	r.transition("standby", "Make a stopped or failed pipeline, or a fenced primary, follow its target", Pipeline.Standby)
-	act(r, r.verb("activate", "Make a standby the primary: claim every target, which fences the primary before, pull the newest commit, start from it"),
-		func(ctx context.Context, p Pipeline, in *activateInput) (*body[client.Activated], error) {
-			done, err := p.Activate(ctx, client.ActivateOptions{AcceptLocal: !in.RequireLatest, Target: in.Target})
-			return &body[client.Activated]{done}, err
-		})
+	activate := r.verb("activate", "Make a standby the primary: claim every target, which fences the primary before, pull the newest commit, start from it")
+	activate.DefaultStatus = http.StatusOK // it is done when it is answered
+	act(r, activate, func(ctx context.Context, p Pipeline, in *activateInput) (*body[client.Activated], error) {
+		done, err := p.Activate(ctx, client.ActivateOptions{AcceptLocal: !in.RequireLatest, Target: in.Target})
+		return &body[client.Activated]{done}, err
+	})
 	act(r, r.verb("stop", "Checkpoint, push where push_on_shutdown, and stop"), func(ctx context.Context, p Pipeline, in *stopInput) (*empty, error) {
 		return nil, p.Stop(ctx, in.Checkpoint)
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -55,17 +56,27 @@ func register(mux *http.ServeMux, host Host) huma.API {
 // elsewhere answers what is no call of the API, in the shape of all other errors.
 func elsewhere(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			other := r.Clone(r.Context())
-			other.Method = method
-			if _, pattern := mux.Handler(other); pattern != "/" {
-				w.Header().Set("Allow", method)
-				refuse(w, Errorf(http.StatusMethodNotAllowed, client.CodeBadRequest, "%s is not a call of %s: use %s", r.Method, r.URL.Path, method))
-				return
-			}
+		allowed := methods(mux, r)
+		if len(allowed) == 0 {
+			refuse(w, Errorf(http.StatusNotFound, client.CodeNotFound, "there is no call %s %s; /openapi.json lists them", r.Method, r.URL.Path))
+			return
 		}
-		refuse(w, Errorf(http.StatusNotFound, client.CodeNotFound, "there is no call %s %s; /openapi.json lists them", r.Method, r.URL.Path))
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		refuse(w, Errorf(http.StatusMethodNotAllowed, client.CodeBadRequest, "%s is not a call of %s: use %s", r.Method, r.URL.Path, strings.Join(allowed, " or ")))
 	}
+}
+
+// methods are those by which the path of a request can be called.
+func methods(mux *http.ServeMux, r *http.Request) []string {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
 }
 
 // routes registers the calls.
