@@ -140,7 +140,7 @@ func (c *Client) post(ctx context.Context, name, rest string, query url.Values) 
 	if err != nil {
 		return err
 	}
-	return resp.Body.Close()
+	return finish(resp)
 }
 
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values) (T, error) {
@@ -153,11 +153,20 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 }
 
 func decode(resp *http.Response, into any) error {
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+	err := json.NewDecoder(resp.Body).Decode(into)
+	if err = errors.Join(err, finish(resp)); err != nil {
 		return fmt.Errorf("decode answer of %s: %w", resp.Request.URL.Path, err)
 	}
 	return nil
+}
+
+// finish ends an answer and reads what little is left of it, or its connection could not be used again.
+func finish(resp *http.Response) error {
+	_, err := io.CopyN(io.Discard, resp.Body, maxUnread)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, resp.Body.Close())
 }
 
 // do sends a request and turns every answer but a success into an *Error.
@@ -181,12 +190,12 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	return nil, answered(resp)
 }
 
-// maxErrorBody bounds what is read of an answer that is not a success; a proxy's error page can be of any size.
-const maxErrorBody = 64 << 10
+// maxUnread bounds what is read of an answer that is not a success, or that nobody wants: a proxy's error page can be of any size.
+const maxUnread = 64 << 10
 
 func answered(resp *http.Response) error {
 	answer := &Error{}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxUnread))
 	if err = errors.Join(err, json.Unmarshal(text, answer)); err != nil {
 		answer = &Error{} // not one of our hosts' answers: the status is all that is known
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,5 +199,31 @@ func TestAnAnswerThatIsNoneOfOursIsToldByItsStatus(t *testing.T) {
 	var answered *Error
 	if !errors.As(err, &answered) || answered.Status != 502 || answered.RetryAfter != 3*time.Second || !strings.Contains(err.Error(), "502") {
 		t.Errorf("got %#v", err)
+	}
+}
+
+// Whoever waits polls: a connection for each look would use up the machine's ports.
+func TestAnAnswerLeavesItsConnectionToTheNextCall(t *testing.T) {
+	var opened atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := json.NewEncoder(w).Encode(PipelineView{Error: strings.Repeat("long ", 2000)}); err != nil {
+			t.Error(err)
+		}
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	c := New(server.URL, server.Client())
+	for range 5 {
+		if _, err := c.Pipeline(t.Context(), "p"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := opened.Load(); got != 1 {
+		t.Errorf("%d connections for 5 calls in a row", got)
 	}
 }

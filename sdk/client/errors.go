@@ -19,7 +19,7 @@ type Error struct {
 	RetryAfter time.Duration `json:"-"` // 0 = not a matter of time
 }
 
-// Error is the host's message and the code behind it.
+// Error is the host's message; Code says what kind of error it is.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("the host answered with HTTP status %d", e.Status)

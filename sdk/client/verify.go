@@ -40,7 +40,7 @@ type VerifyView struct {
 	Chunks       int           `json:"chunks" doc:"Distinct chunks that were read and checked."`
 	Bytes        int64         `json:"bytes" doc:"Bytes of packs that were read."`
 	Requests     int64         `json:"requests" doc:"Calls made to the store."`
-	Orphans      int           `json:"orphans" doc:"Packs that no commit names; a sweep takes them."`
+	Orphans      int           `json:"orphans" doc:"Packs that no commit names; a sweep takes them. 0 where a commit that cannot be read may name them."`
 	OrphanBytes  int64         `json:"orphan_bytes"`
 	Started      time.Time     `json:"started"`
 	Finished     time.Time     `json:"finished"`
