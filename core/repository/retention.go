@@ -11,8 +11,8 @@ import (
 // MaxRetention is the longest min_age: ten years, as for every other interval of the configuration.
 const MaxRetention = 10 * 365 * 24 * time.Hour
 
-// Retention says how long commits are kept. The newest checkpoint commit, the newest that was verified and those that are pinned are kept
-// whatever it says; its own two rules only ever add to them.
+// Retention says how long commits are kept. The newest checkpoint commit, the newest that is not known to be broken, the newest that was verified and
+// those that are pinned are kept whatever it says; its own two rules only ever add to them.
 type Retention struct {
 	MinCount int           // the newest so many checkpoint commits are kept; 0 = this rule keeps none
 	MinAge   time.Duration // checkpoint commits made less than this ago are kept; 0 = this rule keeps none
@@ -58,7 +58,8 @@ type RetentionFacts struct {
 	GC       GC            // the highest; the zero GC hides nothing
 	Commits  []CommitFacts // every commit that exists, hidden ones among them, ascending by number
 	Pins     []Pin
-	Verified uint64 // number of the newest commit that was proven to restore; 0 = none
+	Verified uint64   // number of the newest commit that was proven to restore; 0 = none
+	Broken   []uint64 // commits that are known not to restore, in any order
 	Now      time.Time
 }
 
@@ -97,6 +98,8 @@ type RetentionPlan struct {
 	UpTo uint64
 	Kept []uint64
 
+	GivenUp []uint64 // see GiveUp: a gc object is needed although Retire may be 0
+
 	// Dangling are the pins whose commit is not there: it went before the pin came, or is not there yet. They keep nothing.
 	Dangling []Pin
 }
@@ -110,6 +113,35 @@ func (p *RetentionPlan) Gone() []uint64 {
 		}
 	}
 	return gone
+}
+
+// NeedsGC says whether the plan is anything before a gc object of it exists.
+func (p *RetentionPlan) NeedsGC() bool { return p.Retire > 0 || len(p.GivenUp) > 0 }
+
+// GiveUp takes the commits that are missing, ascending, for gone: the gc object to create hides their numbers, so that nobody misses them any more.
+// What it kept before stays kept. A number above the newest checkpoint is not given up, for nothing may be hidden there.
+func (p *RetentionPlan) GiveUp(missing []uint64) {
+	newest := uint64(0)
+	for _, v := range p.Verdicts {
+		if v.Keep && v.Kind == KindCheckpoint {
+			newest = v.Number
+		}
+	}
+	for _, n := range missing {
+		if n < newest {
+			p.GivenUp, p.UpTo = append(p.GivenUp, n), max(p.UpTo, n)
+		}
+	}
+	p.Kept = nil
+	for i := range p.Verdicts {
+		v := &p.Verdicts[i]
+		if v.Kind == KindSeal && v.Keep && v.Number < p.UpTo {
+			v.Keep, v.Why = false, sealBelow(p.UpTo)
+		}
+		if v.Keep && v.Number <= p.UpTo {
+			p.Kept = append(p.Kept, v.Number)
+		}
+	}
 }
 
 // short is a duration without the parts that are zero.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// PlanRetention says which commits are kept and which are gone: kept are the newest checkpoint, the newest verified one, the newest
-// MinCount checkpoints, those younger than MinAge and those that a pin names. Order is by number, never by name or time, and age is the time from
+// PlanRetention says which commits are kept and which are gone: kept are the newest checkpoint, the newest that is not known to be broken, the newest
+// verified one, the newest MinCount checkpoints, those younger than MinAge and those that a pin names. Order is by number, never by name or time, and age is the time from
 // a commit's creation to Now: a clock that was set back or ahead moves ages, and nothing else.
 //
 // A seal holds no state. It goes with the checkpoints around it: when it lies below the newest that is gone.
@@ -97,9 +97,13 @@ func (p *planner) keep() {
 			p.visible = append(p.visible, c)
 		}
 	}
+	whole := slices.IndexFunc(p.visible, func(c *CommitFacts) bool { return !slices.Contains(p.facts.Broken, c.Number) })
 	for i, c := range p.visible {
 		if i == 0 {
 			p.because(c.Number, "newest checkpoint")
+		}
+		if i == whole && i > 0 {
+			p.because(c.Number, "newest that is not known to be broken")
 		}
 		if c.Number == p.facts.Verified {
 			p.because(c.Number, "newest verified")
@@ -175,13 +179,17 @@ func (p *planner) verdict(c CommitFacts, upTo uint64) Verdict {
 	case c.Kind == KindSeal && c.Number > upTo:
 		v.Keep, v.Why = true, "seal above every commit that is gone"
 	case c.Kind == KindSeal:
-		v.Why = fmt.Sprintf("seal below commit %d, which is gone: it holds no state", upTo)
+		v.Why = sealBelow(upTo)
 	case len(reasons) > 0:
 		v.Keep, v.Why = true, strings.Join(reasons, "; ")
 	default:
 		v.Why = p.whyGone(&c)
 	}
 	return v
+}
+
+func sealBelow(gone uint64) string {
+	return fmt.Sprintf("seal below commit %d, which is gone: it holds no state", gone)
 }
 
 // whyGone names each rule that does not keep the commit.

@@ -1,11 +1,14 @@
 package syncer
 
 import (
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/cairnsync/cairn/core/repository"
 )
 
-// Damage is what is known to be broken in a repository: a verification has found it, and none that looked as deep has found it whole since.
+// Damage is what is known to be broken in a repository: a verification has found it, or retention when it looked for packs, and none that looked as deep has found it whole since.
 // A nil one is none. It is a value: nobody changes it.
 type Damage struct {
 	At       time.Time   `json:"at"`                 // end of the last verification that found some of it
@@ -15,6 +18,10 @@ type Damage struct {
 	// Commits cannot be restored whole: ascending, the newest thousand. Empty = what is damaged breaks none. Commits that came after the
 	// verification may need what is damaged too.
 	Commits []uint64 `json:"commits,omitempty"`
+
+	// Packs are what commits cannot be restored for: missing or damaged, ascending, at most a thousand. No push reuses one.
+	Packs []repository.PackID `json:"packs,omitempty"`
+	More  bool                `json:"more_packs,omitempty"` // there were more: none that the broken commits may name is trusted
 }
 
 // after is what is known when a verification has ended. One that was asked for a commit alone says nothing of others.
@@ -27,7 +34,8 @@ func damageIn(rep VerifyReport, alone bool) *Damage {
 	if len(rep.Problems) == 0 || alone && len(rep.Broken) == 0 {
 		return nil
 	}
-	return &Damage{At: rep.Finished.UTC(), Level: rep.Level, Fraction: rep.Fraction, Commits: united(rep.Broken, nil)}
+	d := &Damage{At: rep.Finished.UTC(), Level: rep.Level, Fraction: rep.Fraction, Commits: united(rep.Broken, nil)}
+	return d.withPacks(slices.Collect(maps.Keys(rep.bad)))
 }
 
 // still is what a verification takes no word back of: it takes back what it was deep enough to find again, and what retention has let go.
@@ -65,6 +73,8 @@ func (d *Damage) and(later *Damage) *Damage {
 	}
 	both := *later
 	both.Commits = united(d.Commits, later.Commits)
+	both.More = d.More || later.More
+	both = *both.withPacks(d.Packs)
 	if !d.shownBy(later.Level, later.Fraction) {
 		both.Level, both.Fraction = d.Level, d.Fraction
 	}
@@ -98,6 +108,27 @@ func (d *Damage) known(rep VerifyReport, alone bool) VerifyReport {
 func (d *Damage) inContent() bool { return d != nil && len(d.Commits) > 0 && d.Level != VerifyMetadata }
 
 func (d *Damage) breaks(commit uint64) bool { return d != nil && slices.Contains(d.Commits, commit) }
+
+// spoils says of a pack that it is missing or damaged, or may be.
+func (d *Damage) spoils(id repository.PackID) bool {
+	if d == nil {
+		return false
+	}
+	_, found := slices.BinarySearchFunc(d.Packs, id, repository.PackID.Compare)
+	return found || d.More && len(d.Commits) > 0 && id.Number <= d.Commits[len(d.Commits)-1]
+}
+
+// withPacks gives the damage with these packs besides its own.
+func (d *Damage) withPacks(more []repository.PackID) *Damage {
+	both := *d
+	both.Packs = slices.Concat(d.Packs, more)
+	slices.SortFunc(both.Packs, repository.PackID.Compare)
+	both.Packs = slices.Compact(both.Packs)
+	if len(both.Packs) > maxProblems {
+		both.Packs, both.More = both.Packs[:maxProblems], true
+	}
+	return &both
+}
 
 // united gives the numbers of both lists, ascending, the newest thousand.
 func united(a, b []uint64) []uint64 {

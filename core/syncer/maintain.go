@@ -70,12 +70,23 @@ func (w *Worker) Maintain(ctx context.Context, req MaintainRequest) (MaintainRep
 	if err == nil {
 		err = u.run(ctx)
 		report.Requests = u.calls.note.snapshot().Requests
+		w.harmed(ctx, u.found)
 	}
 	report.Finished = w.cfg.Now().UTC()
 	if !req.DryRun && !errors.Is(err, ErrNoEpoch) && ctx.Err() == nil { // what was cut off by its caller has not failed
 		w.maintained(report, err)
 	}
 	return report, err
+}
+
+// harmed remembers damage that a run has found. It waits for a running push, as a verification does.
+func (w *Worker) harmed(ctx context.Context, found *Damage) {
+	if found == nil || w.take(ctx) != nil {
+		return
+	}
+	defer w.release()
+	w.state.damaged(w.state.Damage.and(found))
+	w.remember()
 }
 
 // takeUpkeep waits for the turn to maintain.
@@ -101,7 +112,14 @@ type upkeepRun struct {
 	failures uint64 // jobs that had failed when it began
 	gc       repository.GC
 	oldGCs   []uint64 // numbers below gc's
-	trouble  []error  // deletions that failed: they end nothing
+	newest   uint64   // highest number of a commit, as last listed
+	harm     *Damage  // what it goes by; nil = none
+	found    *Damage  // what of that it has found itself
+
+	stored      []repository.StoredPack // as listed in this run, ascending
+	foreign     int64                   // what lies between them and is none
+	packsListed bool
+	trouble     []error // deletions that failed: they end nothing
 }
 
 // memo is what maintenance knows of an earlier run under the same epoch. It belongs to the run that has the turn of upkeep.
@@ -117,11 +135,11 @@ type memo struct {
 // beginUpkeep takes what maintenance goes by.
 func (w *Worker) beginUpkeep(req MaintainRequest, report *MaintainReport) (*upkeepRun, error) {
 	w.mu.Lock()
-	stand, failures, proof := w.stand, w.failures, w.shown.Proof
+	stand, failures, proof, damage := w.stand, w.failures, w.shown.Proof, w.shown.Damage
 	w.mu.Unlock()
 	s := *stand
 	s.calls = w.ownCalls()
-	u := &upkeepRun{session: &s, req: req, report: report, failures: failures}
+	u := &upkeepRun{session: &s, req: req, report: report, failures: failures, harm: damage}
 	if proof != nil {
 		u.verified = proof.Commit
 	}

@@ -16,6 +16,9 @@ const gcRounds = 8
 
 // retain is retention: read the highest gc object, then the commits and the pins, plan, create the next gc object, look at the epoch again, and delete
 // what is gone, oldest first. Readers see the plan at once and whole when the gc object exists; what is deleted after it was no longer to be seen.
+//
+// While a commit is missing nothing is retired that nobody asks for: the next gc object would speak of its number, nobody would miss it any more, and
+// what is above may need what went with it.
 func (u *upkeepRun) retain(ctx context.Context) error {
 	for range gcRounds {
 		plan, err := u.plan(ctx)
@@ -23,10 +26,14 @@ func (u *upkeepRun) retain(ctx context.Context) error {
 			return err
 		}
 		u.note(plan)
-		if u.req.DryRun {
+		switch {
+		case u.req.DryRun:
+			return nil
+		case len(u.report.Missing) > 0 && !u.req.Thorough && !u.wrong.retiresPastGap:
+			u.leave(plan)
 			return nil
 		}
-		if plan.Retire > 0 && !u.wrong.deleteBeforeGC {
+		if plan.NeedsGC() && !u.wrong.deleteBeforeGC {
 			err := u.createGC(ctx, repository.GC{UpTo: plan.UpTo, Kept: plan.Kept})
 			if errors.Is(err, sdk.Exists) && !u.wrong.gcConflictIsOurs {
 				continue // an older attempt of ours landed late, or there is another writer: either way it is read now
@@ -46,10 +53,24 @@ func (u *upkeepRun) retain(ctx context.Context) error {
 
 // created is the number of the gc object that this plan needed; 0 = none.
 func (u *upkeepRun) created(plan *repository.RetentionPlan) uint64 {
-	if plan.Retire == 0 {
+	if !plan.NeedsGC() {
 		return 0
 	}
 	return u.gc.Number
+}
+
+// leave tells of a plan that is not followed, for commits are missing.
+func (u *upkeepRun) leave(plan *repository.RetentionPlan) {
+	if plan.Retire > 0 {
+		u.trouble = append(u.trouble, fmt.Errorf("target %q: %d commits that no rule keeps were not retired, for %w",
+			u.target, plan.Retire, u.missing()))
+	}
+	u.report.Kept, u.report.Retired = u.report.Kept+plan.Retire, 0
+}
+
+// missing says which commits are, and what can be done.
+func (u *upkeepRun) missing() error {
+	return fmt.Errorf("commits %v are missing: put those objects back from a copy or, if they are given up, run `cairn remote sweep`", u.report.Missing)
 }
 
 func (u *upkeepRun) note(plan *repository.RetentionPlan) {
@@ -69,7 +90,7 @@ func (u *upkeepRun) plan(ctx context.Context) (*repository.RetentionPlan, error)
 	if err != nil {
 		return nil, err
 	}
-	facts := repository.RetentionFacts{GC: u.gc, Pins: pins, Verified: u.verified, Now: u.now()}
+	facts := repository.RetentionFacts{GC: u.gc, Pins: pins, Verified: u.verified, Broken: u.broken(rows), Now: u.now()}
 	if u.wrong.verifiedNotKept {
 		facts.Verified = 0
 	}
@@ -84,6 +105,15 @@ func (u *upkeepRun) plan(ctx context.Context) (*repository.RetentionPlan, error)
 		policy.MaxDelete = u.req.MaxDelete
 	}
 	plan, err := repository.PlanRetention(policy, facts)
+	if err == nil && plan.Retire > 0 && !u.wrong.retiresUnseen {
+		if facts.Broken, err = u.unseen(ctx, rows, facts.Broken); err != nil {
+			return nil, err
+		}
+		plan, err = repository.PlanRetention(policy, facts)
+	}
+	if err == nil && u.req.Thorough {
+		plan.GiveUp(u.report.Missing)
+	}
 	if plan != nil && err != nil {
 		u.note(plan) // refused by its size: whoever asks shall see it
 		u.report.Retired = 0
@@ -150,6 +180,9 @@ func (u *upkeepRun) createGC(ctx context.Context, next repository.GC) error {
 	if u.wrong.gcWithoutKept {
 		next.Kept = nil
 	}
+	if err := u.newestStands(ctx); err != nil {
+		return err
+	}
 	next.Number, next.Epoch, next.Writer, next.Created, next.WrittenBy = u.gc.Number+1, u.epoch, u.writer, u.now(), u.writtenBy
 	if u.advisory {
 		u.memo.sent = &next
@@ -207,11 +240,14 @@ func (u *upkeepRun) deleteOldGCs(ctx context.Context) error {
 	return err
 }
 
-// deleteAll deletes keys in their order, in batches, each after a look at the epoch, and gives those that went. Keys that the store did not
+// deleteAll deletes keys in their order, in batches, each after a look at the epoch and at gc, and gives those that went. Keys that the store did not
 // delete are noted and left to the next run; a batch of which nothing went ends it.
 func (u *upkeepRun) deleteAll(ctx context.Context, what string, keys []string) (gone []string, err error) {
 	for batch := range slices.Chunk(keys, sdk.MaxDelete) {
 		if err := u.stillHighest(ctx); err != nil {
+			return gone, err
+		}
+		if err := u.gcStands(ctx); err != nil {
 			return gone, err
 		}
 		err := u.calls.do(ctx, fmt.Sprintf("delete %d %s", len(batch), what), deleteSize, func(ctx context.Context) error {

@@ -51,6 +51,9 @@ func (u *upkeepRun) commits(ctx context.Context) ([]storedCommit, error) {
 	if err := u.complete(ctx, numbers); err != nil {
 		return nil, err
 	}
+	if u.newest = 0; len(numbers) > 0 {
+		u.newest = numbers[len(numbers)-1]
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(readAtOnce)
 	for i, n := range numbers {

@@ -66,6 +66,7 @@ type session struct {
 	fence      *FencedError      // set once, final
 	listed     []uint64          // commit numbers, ascending, as last listed
 	unsound    unsound           // what a repair has found; zero = nothing is known to be wrong
+	damage     *Damage           // what verifications have found; nil = none is known
 	lacks      lack              // what is known of the packs of the base that it opened on
 	gc         repository.GC     // the highest, as it was last read while the session opens
 	cache      map[uint64]known  // commits read while the session opens
@@ -107,6 +108,9 @@ type mutants struct {
 	pinsUnread         bool // retention does not read the pins
 	pinWithoutGC       bool // a pin is acknowledged when it is written
 	verifiedNotKept    bool // retention does not keep what was proven to restore
+	retiresPastGap     bool // retention retires although a commit is missing
+	retiresUnseen      bool // it retires commits without a look at the packs of the one that stays
+	gcUnseen           bool // it creates and deletes without a look whether what it goes by still stands
 	retiredMustBeThere bool // the newest commit that we knew must be listed though it was retired since
 }
 

@@ -58,12 +58,12 @@ func (s *session) strike(ctx context.Context, lowest repository.PackID, missing 
 // lost says of a pack whether a push must not rely on it.
 func (s *session) lost(id repository.PackID) bool {
 	_, missing := s.lacks.packs[id]
-	return missing || s.unsound.lost(id)
+	return missing || s.unsound.lost(id) || s.damage.spoils(id)
 }
 
 // broken says of a commit whether it cannot be restored, as far as is known.
 func (s *session) broken(c *known) bool {
-	return s.unsound.has(c.Number) || s.lacks.commit == c.sum && len(s.lacks.packs) > 0
+	return s.unsound.has(c.Number) || s.lacks.commit == c.sum && len(s.lacks.packs) > 0 || s.damage.breaks(c.Number) || slices.ContainsFunc(c.Packs, s.damage.spoils)
 }
 
 // readGC reads the highest gc object; the zero GC where there is none. One that was read before is not read again: it never changes.

@@ -33,9 +33,7 @@ func (u *upkeepRun) sweep(ctx context.Context) error {
 	case u.req.DryRun:
 		return nil
 	case len(missing) > 0 && len(plan.Condemned) > 0 && !u.req.Thorough:
-		u.trouble = append(u.trouble, fmt.Errorf(
-			"target %q: %d packs that no commit names were left alone, for commits %v are missing that may name them: put those objects back from a copy or, if they are given up, run `cairn remote sweep`",
-			u.target, len(plan.Condemned), missing))
+		u.trouble = append(u.trouble, fmt.Errorf("target %q: %d packs that no commit names were left alone, for %w", u.target, len(plan.Condemned), u.missing()))
 		return nil
 	}
 	return u.deletePacks(ctx, plan.Condemned[:min(len(plan.Condemned), maxSwept)])
@@ -47,9 +45,10 @@ func (u *upkeepRun) sweepFacts(ctx context.Context) (f repository.SweepFacts, fo
 	if u.wrong.sweepReadsFirst {
 		return u.wrongSweepFacts(ctx, f)
 	}
-	if f.Packs, foreign, err = u.packs(ctx); err != nil {
+	if err := u.listPacks(ctx); err != nil {
 		return f, 0, err
 	}
+	f.Packs, foreign = u.stored, u.foreign
 	f.Named, err = u.named(ctx)
 	if u.wrong.sweepUndecided {
 		f.Last = math.MaxUint64
@@ -70,6 +69,15 @@ func (u *upkeepRun) wrongSweepFacts(ctx context.Context, f repository.SweepFacts
 		f.Last = numbers[len(numbers)-1]
 	}
 	return f, foreign, err
+}
+
+// listPacks lists the packs, once a run.
+func (u *upkeepRun) listPacks(ctx context.Context) (err error) {
+	if !u.packsListed {
+		u.stored, u.foreign, err = u.packs(ctx)
+		u.packsListed = err == nil
+	}
+	return err
 }
 
 // packs lists the packs, and counts what lies between them.

@@ -145,7 +145,7 @@ func (w *Worker) push(ctx context.Context, job Job) (err error) {
 		return fmt.Errorf("push checkpoint %s: %w", job.Checkpoint, err)
 	}
 	defer p.Release()
-	w.session.was = w.state.held()
+	w.session.was, w.session.damage = w.state.held(), w.state.Damage
 	if w.state.recalled {
 		w.session.knows = w.state.knows
 	}
