@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
 	"reflect"
 	"time"
@@ -28,15 +27,6 @@ type ingressInput struct {
 	Wait    string `query:"wait" enum:"checkpoint,commit" doc:"Answer only when a checkpoint, or a commit on every target, covers the batch."`
 	Timeout string `query:"timeout" default:"30s" doc:"How long to wait; then the answer is 202 with the step."`
 	RawBody []byte `contentType:"application/x-ndjson"`
-}
-
-// Resolve is called when the body has been read. Its deadline must not outlive it: the server would take it for the end of the connection, and cut
-// off whoever waits longer than that for a commit.
-func (in *ingressInput) Resolve(ctx huma.Context) []error {
-	if err := ctx.SetReadDeadline(time.Time{}); err != nil {
-		return []error{fmt.Errorf("lift the deadline of the body: %w", err)}
-	}
-	return nil
 }
 
 type ingressOutput struct {
