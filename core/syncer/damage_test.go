@@ -1,13 +1,16 @@
 package syncer
 
 import (
+	"context"
 	"maps"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
 func TestDamageIsKnownUntilALookAsDeepFindsItWholeOrRetentionTakesIt(t *testing.T) {
@@ -84,6 +87,29 @@ func TestAShallowVerificationDoesNotHideWhatADeepOneHasFound(t *testing.T) {
 	again, err := w.Repair(t.Context(), RepairRequest{Checkpoint: newest})
 	if err != nil || again.Commit != nil || !slices.Contains(again.Broken, 3) || again.Found.Proof != nil {
 		t.Errorf("a second repair: %+v, %v", again, err)
+	}
+}
+
+// CASES A17: two verifications at once, and the damage comes between the looks of the first.
+func TestAVerificationTakesNothingBackThatAnotherHasFoundWhileItRan(t *testing.T) {
+	b, w, _, _ := pushed(t)
+	var once atomic.Bool
+	b.store.Before = func(ctx context.Context, c sdktest.Call) error {
+		if c.Op != "list" || c.Key != repository.PackPrefix("strikes") || !once.CompareAndSwap(false, true) {
+			return nil
+		}
+		b.remove(repository.CommitKey("strikes", 2)) // the first has read it
+		if rep, err := w.Verify(ctx, VerifyRequest{}); err != nil || !slices.Equal(rep.Broken, []uint64{2}) {
+			t.Errorf("the second verification: broken %v, %v", rep.Broken, err)
+		}
+		return nil
+	}
+	rep, err := w.Verify(t.Context(), VerifyRequest{})
+	if err != nil || !once.Load() || rep.Proof != nil || rep.Known == nil {
+		t.Errorf("the first verification: proof %+v, known %+v, %v", rep.Proof, rep.Known, err)
+	}
+	if s := w.Status(); s.Proof != nil || s.Damage == nil || !slices.Equal(s.Damage.Commits, []uint64{2}) {
+		t.Errorf("status: proof %+v, damage %+v", s.Proof, s.Damage)
 	}
 }
 

@@ -193,11 +193,18 @@ func (r *Reader) find(ctx context.Context, sel Selector) (*repository.Commit, er
 		}
 		return r.restorable(ctx, sel.Number)
 	}
-	number, err := r.search(ctx, sel)
-	if err != nil || number == 0 {
-		return nil, err
-	}
-	return r.restorable(ctx, number)
+	var found *repository.Commit
+	err := r.settled(ctx, func() error {
+		number, err := (&descent{reader: r, wanted: sel}).run(ctx)
+		if err != nil || number == 0 {
+			return err
+		}
+		if found, err = r.restorable(ctx, number); err == nil && found == nil { // retention has taken it since: another may be what is wanted now
+			return fmt.Errorf("commit %d is gone: %w", number, errMoved)
+		}
+		return err
+	})
+	return found, err
 }
 
 func (s Selector) matches(c CommitInfo) bool {

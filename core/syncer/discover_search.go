@@ -14,18 +14,8 @@ import (
 // firstBlock is how many commits a search reads at first; each block is twice the one before.
 const firstBlock = 2 * DefaultConcurrency
 
-// search finds the newest commit that a selector by checkpoint or time names; 0 = there is no checkpoint at all. It reads growing blocks of
-// commits from the newest down, the calls of each side by side, so that what lies near the newest takes a few round trips however long the history is.
-func (r *Reader) search(ctx context.Context, sel Selector) (uint64, error) {
-	var number uint64
-	err := r.settled(ctx, func() (err error) {
-		number, err = (&descent{reader: r, wanted: sel}).run(ctx)
-		return err
-	})
-	return number, err
-}
-
-// descent is one attempt of a search.
+// descent is one attempt to find the newest commit that a selector by checkpoint or time names. It reads growing blocks of commits from the newest
+// down, the calls of each side by side, so that what lies near the newest takes a few round trips however long the history is.
 type descent struct {
 	reader  *Reader
 	wanted  Selector
@@ -34,6 +24,7 @@ type descent struct {
 	damaged []error
 }
 
+// run gives the commit's number; 0 = there is none.
 func (d *descent) run(ctx context.Context) (uint64, error) {
 	numbers, format, err := d.reader.index(ctx)
 	if err != nil || format == nil {

@@ -106,6 +106,7 @@ func (l *life) unpin(ctx context.Context) {
 
 // prove restores the newest commit; retention, told of it, keeps that commit.
 func (l *life) prove(ctx context.Context) {
+	known := l.worker.Status().Damage
 	got, err := l.w.pull(ctx, l.gate(), Selector{})
 	l.w.checker.pulled(l.w, who(ctx), got, err, nil)
 	if l.dead.Load() || err != nil {
@@ -113,7 +114,7 @@ func (l *life) prove(ctx context.Context) {
 	}
 	l.w.tell("%s has PROVEN commit %d", who(ctx), got.commit.Number)
 	proof := &Proof{At: l.h.now(), Commit: got.commit.Number, Checkpoint: got.commit.Checkpoint.ID}
-	if _, err := l.worker.verified(ctx, VerifyReport{Proof: proof}, false); err == nil && !l.dead.Load() {
+	if _, err := l.worker.verified(ctx, VerifyReport{Proof: proof}, false, known); err == nil && !l.dead.Load() {
 		l.w.checker.proved(l.worker.cfg.Writer, got.commit.Number)
 	}
 }

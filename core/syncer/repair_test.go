@@ -156,6 +156,21 @@ func TestAWholeRepositoryIsNotRepaired(t *testing.T) {
 	}
 }
 
+// Each of them leaves no commit that is broken by itself, so a repair called the newest one whole.
+func TestARepairDoesNotCallWholeWhatNobodyCanRead(t *testing.T) {
+	for name, harm := range map[string]func(*bench){
+		"FORMAT.json is deleted": func(b *bench) { b.remove(repository.FormatKey("strikes")) },
+		"gc is damaged":          func(b *bench) { b.mem.Plant(repository.GCKey("strikes", 1), []byte("{")) },
+	} {
+		b, w, newest, _ := pushed(t)
+		harm(b)
+		rep, err := w.Repair(t.Context(), RepairRequest{Checkpoint: newest})
+		if !errors.Is(err, repository.ErrCorrupt) || !strings.Contains(err.Error(), remedyCopy) || rep.Restored {
+			t.Errorf("%s: %+v, %v", name, rep, err)
+		}
+	}
+}
+
 func TestAnOlderCommitThatIsBrokenIsNamedAndLeftToRetention(t *testing.T) {
 	b, w, newest, _ := pushed(t)
 	b.mustPush(w, b.publish(3, map[string]string{"text": "three"}), Requested)

@@ -51,7 +51,7 @@ type VerifyReport struct {
 	Chunks   int     // distinct chunks that were read and checked
 	Newest   *CommitInfo
 
-	Orphans     int   // packs that no commit names and no push is making; a sweep takes them
+	Orphans     int   // packs that no commit names and no push is making; a sweep takes them. 0 where a commit that cannot be read may name them
 	OrphanBytes int64 // of them
 
 	Bytes    int64 // of packs that were read
@@ -162,6 +162,7 @@ type verification struct {
 	gc        repository.GC // as read after the commits
 	epoch     uint64        // highest
 	head      uint64        // highest number that is listed
+	unread    bool          // a commit is damaged or missing: what it named is not known
 }
 
 // reset begins anew, for a repository that has changed while it was read.
@@ -171,6 +172,7 @@ func (v *verification) reset() {
 		v.rep.Fraction, v.rep.Seed = v.req.Fraction, v.req.Seed
 	}
 	v.inventory, v.gc, v.epoch, v.head = &repository.Inventory{}, repository.GC{}, 0, 0
+	v.unread = false
 }
 
 // found notes a problem.

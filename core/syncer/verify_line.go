@@ -112,7 +112,7 @@ func (v *verification) judgeLine(rows []commitRow) error {
 				Kind: DamagedCommit, Object: repository.CommitKey(v.reader.prefix, row.number), Commits: []uint64{row.number},
 				What: row.damage.Error(), Remedy: remedyCommit,
 			})
-			below = nil
+			below, v.unread = nil, true
 			continue
 		case row.Commit == nil: // it was there when it was listed
 			return fmt.Errorf("commit %d is gone: %w", row.number, errMoved)
@@ -124,7 +124,7 @@ func (v *verification) judgeLine(rows []commitRow) error {
 		v.count(row.known)
 	}
 	v.missing(next, v.head+1)
-	if expect := v.req.Expect; expect > v.head && expect != 0 {
+	if expect := v.req.Expect; expect > v.head {
 		v.missing(v.head+1, expect+1)
 	}
 	return nil
@@ -168,6 +168,7 @@ func (v *verification) missing(from, to uint64) {
 }
 
 func (v *verification) missingOne(first, last uint64) {
+	v.unread = true
 	which := fmt.Sprintf("commit %d was made and not retired, and is not there", first)
 	if last > first {
 		which = fmt.Sprintf("commits %d to %d were made and not retired, and are not there", first, last)

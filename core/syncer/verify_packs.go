@@ -80,7 +80,7 @@ func (v *verification) listPacks(ctx context.Context) ([]finding, error) {
 				if err := v.inventory.CheckSize(id, obj.Size); err != nil {
 					found = append(found, finding{kind: DamagedPack, pack: id, what: err.Error()})
 				}
-			case v.req.From == nil && v.decided(id):
+			case v.req.From == nil && !v.unread && v.decided(id):
 				v.rep.Orphans++
 				v.rep.OrphanBytes += obj.Size
 			}

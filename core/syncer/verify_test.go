@@ -243,6 +243,20 @@ func TestPacksThatNoCommitNamesAreCountedOnceTheirAttemptIsOver(t *testing.T) {
 	}
 }
 
+// Calling them orphans would invite to sweep what the commit needs once it was put back from a copy.
+func TestPacksThatACommitWhichCannotBeReadMayNameAreNotCalledOrphans(t *testing.T) {
+	for name, harm := range map[string]func(a *author){
+		"a damaged commit": func(a *author) { a.change(repository.CommitKey(testPrefix, 4), flip) },
+		"a missing commit": func(a *author) { a.remove(repository.CommitKey(testPrefix, 3)) },
+	} {
+		a := threeCommits(t)
+		harm(a)
+		if rep := verify(t, a.mem, VerifyRequest{}); rep.Orphans != 0 || rep.OrphanBytes != 0 || len(rep.Problems) == 0 {
+			t.Errorf("%s: %d orphans of %d bytes, problems %+v", name, rep.Orphans, rep.OrphanBytes, rep.Problems)
+		}
+	}
+}
+
 func TestWhatRetentionTakesWhileAVerificationReadsIsNoProblem(t *testing.T) {
 	for _, at := range []string{
 		"list " + repository.CommitPrefix(testPrefix), "get " + repository.CommitPrefix(testPrefix), "list " + repository.GCPrefix(testPrefix),

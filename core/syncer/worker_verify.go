@@ -23,23 +23,28 @@ func (w *Worker) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, e
 	if committed := w.shown.Committed; committed != nil && req.From == nil {
 		req.Expect = max(req.Expect, committed.Number)
 	}
-	known := w.shown.Damage != nil
+	known := w.shown.Damage
 	w.mu.Unlock()
 	req.Spool = w.cfg.Spool
 	rep, err := reader.Verify(ctx, req)
-	if err != nil || req.From != nil && !known && len(rep.Broken) == 0 {
+	if err != nil || req.From != nil && known == nil && len(rep.Broken) == 0 {
 		return rep, err
 	}
-	return w.verified(ctx, rep, req.From != nil)
+	return w.verified(ctx, rep, req.From != nil, known)
 }
 
-// verified remembers what a verification has found, and tells its report what is known beyond that.
-func (w *Worker) verified(ctx context.Context, rep VerifyReport, alone bool) (VerifyReport, error) {
+// verified remembers what a verification has found, and tells its report what is known beyond that. It takes back only what was known when it
+// began: what another one has found meanwhile may have come to be after it had looked there.
+func (w *Worker) verified(ctx context.Context, rep VerifyReport, alone bool, known *Damage) (VerifyReport, error) {
 	if err := w.take(ctx); err != nil {
 		return rep, err
 	}
 	defer w.release()
-	w.state.damaged(w.state.Damage.after(rep, alone))
+	if w.state.Damage == known {
+		w.state.damaged(known.after(rep, alone))
+	} else {
+		w.state.damaged(w.state.Damage.and(damageIn(rep, alone)))
+	}
 	rep = w.state.Damage.known(rep, alone)
 	if rep.Proof != nil && !alone {
 		w.state.Proof = rep.Proof
@@ -85,10 +90,21 @@ type RepairReport struct {
 	Restored bool         // the newest commit was broken, and the newest one is whole now
 }
 
+// beyondRepair is why no commit could be read even if it were whole, which a push does not mend; nil = nothing of that kind was found.
+func (rep VerifyReport) beyondRepair() error {
+	for _, p := range rep.Problems {
+		switch p.Kind {
+		case DamagedFormat, DamagedGC, MissingHistory:
+			return fmt.Errorf("%s: %w: %s: %s", p.Object, repository.ErrCorrupt, p.What, p.Remedy)
+		}
+	}
+	return nil
+}
+
 // Repair looks whether the newest commit is whole and, if it is not, commits a local checkpoint anew in whose plan the packs that are missing
 // or damaged count as absent. What is damaged is never overwritten: older commits that need it stay broken and are named. It has the
 // worker's turn, so it waits for a running push. The errors are those of Verify and Push; ErrNothingLocal when the newest commit is broken
-// and no local checkpoint is left.
+// and no local checkpoint is left; repository.ErrCorrupt when what is broken makes every commit unreadable.
 func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, error) {
 	if err := w.take(ctx); err != nil {
 		return RepairReport{}, err
@@ -101,6 +117,9 @@ func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, e
 	rep := RepairReport{Found: found, Broken: found.Broken}
 	if found.Known != nil {
 		rep.Broken = united(found.Broken, found.Known.Commits)
+	}
+	if err := found.beyondRepair(); err != nil {
+		return rep, fmt.Errorf("repair target %q: no push mends %w", w.cfg.Target, err)
 	}
 	sick := unsoundOf(found)
 	if sick.upTo == 0 {
@@ -163,7 +182,7 @@ func (rep VerifyReport) among(all VerifyReport) VerifyReport {
 	return rep
 }
 
-// with adds what a deeper look at one commit has found.
+// with adds what a deeper look at one commit has found. The level stays that at which all of them were looked at.
 func (rep VerifyReport) with(deep VerifyReport) VerifyReport {
 	for _, p := range deep.Problems {
 		if !slices.ContainsFunc(rep.Problems, func(q Problem) bool { return q.Object == p.Object }) {
@@ -173,7 +192,7 @@ func (rep VerifyReport) with(deep VerifyReport) VerifyReport {
 	for id := range deep.bad {
 		rep.bad[id] = struct{}{}
 	}
-	rep.Level, rep.Chunks, rep.Bytes, rep.Requests = deep.Level, deep.Chunks, deep.Bytes, rep.Requests+deep.Requests
+	rep.Chunks, rep.Bytes, rep.Requests = deep.Chunks, deep.Bytes, rep.Requests+deep.Requests
 	rep.Broken = append(rep.Broken, deep.Broken...)
 	slices.Sort(rep.Broken)
 	rep.Broken = slices.Compact(rep.Broken)
