@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,13 +19,28 @@ func (p *program) pluginCommand() *cobra.Command {
 	return group("plugin", "Look at and examine plugins", p.pluginListCommand(), p.pluginNewCommand(), pluginDirFlag(p.pluginInfoCommand()), pluginDirFlag(p.pluginHashCommand()), pluginDirFlag(p.pluginCheckCommand()))
 }
 
-// pluginFile takes the path of a plugin, or the name of one in the plugin folder.
-func pluginFile(cmd *cobra.Command, arg string) string {
-	dir, err := cmd.Flags().GetString("dir")
-	if _, missing := os.Stat(arg); err != nil || missing == nil || strings.ContainsRune(arg, filepath.Separator) {
-		return arg
+// pluginFile takes the path of a plugin, or the name of one in the plugin folder. A folder of that name is no plugin.
+func pluginFile(cmd *cobra.Command, arg string) (string, error) {
+	if info, err := os.Stat(arg); err == nil && !info.IsDir() {
+		return arg, nil
 	}
-	return filepath.Join(dir, "cairn-plugin-"+arg)
+	if strings.ContainsRune(arg, filepath.Separator) {
+		return arg, missingPlugin(arg, arg)
+	}
+	dir, err := cmd.Flags().GetString("dir")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "cairn-plugin-"+arg)
+	return file, missingPlugin(file, fmt.Sprintf("%s in this folder, nor %s", arg, file))
+}
+
+// missingPlugin is an error when a file is proven not to be there.
+func missingPlugin(file, what string) error {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return notFoundError{fmt.Errorf("there is no file %s; `cairn plugin list --dir DIR` lists the plugins of a folder", what)}
+	}
+	return nil
 }
 
 func pluginDirFlag(cmd *cobra.Command) *cobra.Command {
@@ -41,6 +58,10 @@ func (p *program) pluginListCommand() *cobra.Command {
 				return err
 			}
 			return p.show(plugins, func(w io.Writer) {
+				if len(plugins) == 0 {
+					fmt.Fprintf(w, "no plugins in %s\n", dir)
+					return
+				}
 				rows := [][]string{}
 				for _, one := range plugins {
 					rows = append(rows, []string{one.Name, one.Path})
@@ -57,7 +78,11 @@ func (p *program) pluginInfoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "info FILE|NAME", Short: "Start a plugin, ask what it is and which attributes it takes, and end it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			about, err := host.DescribePlugin(cmd.Context(), pluginFile(cmd, args[0]), time.Now) //nolint:forbidigo // main hands the clock down
+			file, err := pluginFile(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			about, err := host.DescribePlugin(cmd.Context(), file, time.Now) //nolint:forbidigo // main hands the clock down
 			if err != nil {
 				return err
 			}
@@ -81,7 +106,10 @@ func (p *program) pluginHashCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "hash FILE|NAME", Short: "Print the checksum of a plugin as the configuration wants it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file := pluginFile(cmd, args[0])
+			file, err := pluginFile(cmd, args[0])
+			if err != nil {
+				return err
+			}
 			sum, err := host.HashPlugin(file)
 			if err != nil {
 				return err

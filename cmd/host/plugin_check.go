@@ -34,8 +34,11 @@ Levels: core (the four methods), conditional (create-if-absent), bulk (large obj
 configuration, signals, kill -9). A level is passed when every case of it has passed; one with skipped cases is "passed with skips", and
 the skips are listed with their reasons. Exit code 7 means that a case failed, or that a level asked for was not examined at all. A store
 that cannot be used, for it is down or refuses who asks, is exit code 1: nothing was examined then.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.candidate.File, f.candidate.Config = pluginFile(cmd, args[0]), p.config
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if f.candidate.File, err = pluginFile(cmd, args[0]); err != nil {
+				return err
+			}
+			f.candidate.Config = p.config
 			return p.check(cmd.Context(), f)
 		},
 	}

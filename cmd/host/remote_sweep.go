@@ -21,6 +21,9 @@ func (p *program) sweepCommand() *cobra.Command {
 beside pushes. Without a retention block every commit is kept, and what failed pushes have left goes. --dry-run reads all of it, tells what would become of
 each commit and why, and changes nothing; it works also where the host has not pushed yet.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if opts.MaxDelete < 0 {
+				return usageError{fmt.Errorf("--max-delete %d: want a number of checkpoints", opts.MaxDelete)}
+			}
 			done, err := p.clientFor(0).Sweep(cmd.Context(), args[0], opts) // it answers when all is done
 			if err != nil {
 				return err

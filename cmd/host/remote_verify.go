@@ -214,9 +214,12 @@ damaged. Nothing is overwritten or deleted: older commits that need it stay brok
 
 func writeRepaired(w io.Writer, v client.RepairView) {
 	writeVerified(w, v.Found)
-	if v.Repaired == nil {
+	switch {
+	case v.Repaired == nil && v.Found.Commits == 0:
+		fmt.Fprintf(w, "target %s: there is no commit: nothing was written\n", v.Target)
+	case v.Repaired == nil:
 		fmt.Fprintf(w, "target %s: the newest commit is whole: nothing was written\n", v.Target)
-	} else {
+	default:
 		fmt.Fprintf(w, "target %s: checkpoint %s of step %d is committed anew as commit %d, %s stored\n", v.Target, v.Repaired.UUID, v.Repaired.Step, v.Number, size(v.Bytes))
 	}
 	if len(v.Broken) > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,19 +46,23 @@ its configuration instead.`,
 	flags.StringVar(&f.asOf, "as-of", "", "newest checkpoint at or before this moment (RFC 3339)")
 	flags.StringArrayVar(&f.deltaFrom, "delta-from", nil, "folder with content to copy instead of fetching it; may be given several times")
 	flags.BoolVar(&f.preview, "preview", false, "tell what would be restored, fetched and kept, and write nothing")
-	cmd.MarkFlagsMutuallyExclusive("checkpoint", "number", "as-of")
 	return cmd
 }
 
-func (f restoreFlags) selection() (host.Selection, error) {
-	var s host.Selection
-	var err error
+// selection is what the flags name. given tells which of them stand on the command line: one whose value is empty, as from an unset variable of a
+// shell, must not be taken for the newest checkpoint.
+func (f restoreFlags) selection(given func(flag string) bool) (s host.Selection, err error) {
+	flags := slices.DeleteFunc([]string{"checkpoint", "number", "as-of"}, func(flag string) bool { return !given(flag) })
 	switch {
 	case f.to == "" && !f.preview:
 		return s, usageError{errors.New("name the folder to restore into: --to DIR")}
-	case f.checkpoint != "":
+	case len(flags) > 1:
+		return s, usageError{fmt.Errorf("--%s: each of them names a checkpoint; give one", strings.Join(flags, " and --"))}
+	case given("checkpoint"):
 		s.Checkpoint, err = parseID(f.checkpoint)
-	case f.asOf != "":
+	case given("number") && f.number == 0:
+		err = usageError{errors.New("--number 0: commits are numbered from 1")}
+	case given("as-of"):
 		if s.AsOf, err = time.Parse(time.RFC3339, f.asOf); err != nil {
 			err = usageError{fmt.Errorf("--as-of %q: write a moment as 2026-01-31T13:00:00Z", f.asOf)}
 		}
@@ -67,7 +72,7 @@ func (f restoreFlags) selection() (host.Selection, error) {
 }
 
 func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) error {
-	from, err := f.selection()
+	from, err := f.selection(cmd.Flags().Changed)
 	if err != nil {
 		return err
 	}

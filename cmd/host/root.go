@@ -33,7 +33,8 @@ func rootCommand(p *program) *cobra.Command {
 		Use:           "cairn",
 		Short:         "Run stateful pipelines, checkpoint them, and keep the newest checkpoint safe elsewhere",
 		SilenceErrors: true, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return p.consistent() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -46,6 +47,14 @@ func rootCommand(p *program) *cobra.Command {
 	)
 	strict(root)
 	return root
+}
+
+// consistent refuses flags that would be passed over.
+func (p *program) consistent() error {
+	if p.dataDir != "" && p.config == "" {
+		return usageError{errors.New("--data-dir takes the place of what a configuration says: name its file too, --config FILE")}
+	}
+	return nil
 }
 
 // strict makes wrong arguments and unknown subcommands usage errors, each with a hint.
@@ -94,10 +103,14 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// show prints a value as JSON, or in words.
+// show prints a value as JSON, or in words. What could not be printed has not been told.
 func (p *program) show(value any, words func(io.Writer)) error {
 	if !p.asJSON {
-		words(p.stdout)
+		out := &firstError{to: p.stdout}
+		words(out)
+		if out.err != nil {
+			return fmt.Errorf("print: %w", out.err)
+		}
 		return nil
 	}
 	encoder := json.NewEncoder(p.stdout)
@@ -106,6 +119,20 @@ func (p *program) show(value any, words func(io.Writer)) error {
 		return fmt.Errorf("print JSON: %w", err)
 	}
 	return nil
+}
+
+// firstError is a writer whose user need not look at each write. It takes nothing after the first that failed.
+type firstError struct {
+	to  io.Writer
+	err error
+}
+
+// Write writes, unless a write has failed before.
+func (w *firstError) Write(text []byte) (n int, err error) {
+	if w.err == nil {
+		n, w.err = w.to.Write(text)
+	}
+	return n, w.err
 }
 
 // client speaks to the host that the flags name.
