@@ -1,6 +1,8 @@
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,6 +92,24 @@ func TestTheOlderOfTwoHostsOnOneRepositoryIsFenced(t *testing.T) {
 	if _, err := newer.SyncCheckpoint(t.Context(), "p", true); err == nil || !strings.Contains(err.Error(), "fenced") {
 		t.Fatalf("now the other is fenced: %v", err)
 	}
+}
+
+// CASES A43: a repair is a push, and is refused like one.
+func TestAFencedHostRepairsNothingAndSaysWhoTookOver(t *testing.T) {
+	w := newWorld(t)
+	older := w.start(conf{}).up()
+	older.insert(0, 5)
+	older.checkpoint()
+	older.push()
+	newer := w.start(conf{data: "newer", from: "latest", strict: true}).up()
+	newer.insert(5, 9)
+	newer.checkpoint()
+	newer.push()
+	must(t, os.RemoveAll(filepath.Join(w.target, "p", "pack")))
+
+	_, err := older.Repair(t.Context(), "p", "t", false)
+	equal(t, "code of the refusal", code(err), client.CodeFenced)
+	contains(t, err.Error(), newer.host.hostname)
 }
 
 func TestTwoPipelinesDoNotDisturbEachOther(t *testing.T) {

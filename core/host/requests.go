@@ -19,22 +19,17 @@ func (p *pipeline) Adopt(ctx context.Context, target string) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	workers := p.workers
-	p.mu.Unlock()
-	for _, w := range workers {
-		if w.Status().Target != target {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, remoteBudget)
-		defer cancel()
-		if err := w.Adopt(ctx); err != nil {
-			return targetError(err)
-		}
-		r.loop.Wake()
-		return nil
+	w := p.worker(target)
+	if w == nil {
+		return p.unknownTarget(target)
 	}
-	return p.unknownTarget(target)
+	ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+	defer cancel()
+	if err := w.Adopt(ctx); err != nil {
+		return targetError(explained(err))
+	}
+	r.loop.Wake()
+	return nil
 }
 
 func (p *pipeline) unknownTarget(target string) error {

@@ -24,11 +24,14 @@ type server struct {
 	calls   sync.WaitGroup // being answered
 }
 
+// idleFor is how long a connection that nobody uses stays open.
+const idleFor = 2 * time.Minute
+
 // serve answers calls until stop. Calls outlive nothing: their contexts end in stop.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, log hclog.Logger) *server {
 	s := &server{failed: make(chan error, 1)}
 	var calls context.Context
-	s.http = &http.Server{Handler: s.count(handler), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.StandardLogger(nil)}
+	s.http = &http.Server{Handler: s.count(handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleFor, ErrorLog: log.StandardLogger(nil)}
 	s.http.BaseContext = func(net.Listener) context.Context { return calls }
 	calls, s.cancel = context.WithCancel(ctx)
 	s.loop.Go(func() {

@@ -3,9 +3,12 @@ package host
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -26,6 +29,40 @@ func TestAListenerThatFailsIsTold(t *testing.T) {
 	}
 	contains(t, err.Error(), "serve the API")
 	s.stop(t.Context())
+}
+
+// lone is a listener with one connection, whose deadlines are of the bubble that it was made in.
+type lone struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *lone) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *lone) Close() error   { close(l.closed); return nil }
+func (l *lone) Addr() net.Addr { return &net.IPAddr{} }
+
+func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		listener := &lone{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+		listener.conns <- far
+		s := serve(context.Background(), listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), hclog.NewNullLogger())
+		began := time.Now()
+		_, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		must(t, err)
+		_, err = io.Copy(io.Discard, near) // the answer, and then the end of the connection
+		must(t, err)
+		equal(t, "open for", time.Since(began), idleFor)
+		s.stop(t.Context())
+	})
 }
 
 func TestACallThatTakesTooLongIsCutOffAndWaitedFor(t *testing.T) {

@@ -85,19 +85,14 @@ func (p *pipeline) maintainable(target string) (*syncer.Worker, error) {
 	if _, err := p.current(); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	workers := p.workers
-	p.mu.Unlock()
-	for _, w := range workers {
-		if w.Status().Target != target {
-			continue
-		}
-		if why := p.host.down(target); why != "" {
-			return nil, targetError(errors.New(why))
-		}
-		return w, nil
+	w := p.worker(target)
+	if w == nil {
+		return nil, p.unknownTarget(target)
 	}
-	return nil, p.unknownTarget(target)
+	if why := p.host.down(target); why != "" {
+		return nil, targetError(errors.New(why))
+	}
+	return w, nil
 }
 
 func badRequest(err error) error {

@@ -98,13 +98,13 @@ func (p *pipeline) Repair(ctx context.Context, target string, deep bool) (client
 	if _, err := p.repositories(target); err != nil {
 		return client.RepairView{}, err
 	}
-	r, err := p.current()
+	w, err := p.maintainable(target)
 	if err != nil {
 		return client.RepairView{}, err
 	}
-	w := p.worker(target)
-	if w == nil {
-		return client.RepairView{}, notRunning(p.cfg.Name, "it has no state yet")
+	r, err := p.current()
+	if err != nil {
+		return client.RepairView{}, err
 	}
 	newest, err := p.newest(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *pipeline) Repair(ctx context.Context, target string, deep bool) (client
 	case errors.Is(err, syncer.ErrNothingLocal):
 		return client.RepairView{}, api.Errorf(http.StatusBadRequest, client.CodeNothingToSync, "%v", err)
 	case err != nil:
-		return client.RepairView{}, targetError(explained(err))
+		return client.RepairView{}, maintainError(err)
 	}
 	view := client.RepairView{Target: target, Found: verifyView(target, rep.Found, nil), Bytes: rep.Bytes, Broken: numbers(rep.Broken)}
 	if c := rep.Commit; c != nil {
