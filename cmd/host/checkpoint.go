@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -148,7 +149,7 @@ func (p *program) remoteCommand() *cobra.Command {
 			ctx := cmd.Context()
 			if p.config == "" {
 				all, err := p.client().RemoteCheckpoints(ctx, args[0], target)
-				return errors.Join(err, p.showCheckpoints(all, err))
+				return errors.Join(err, p.showCheckpoints(all, err), knownBroken(all))
 			}
 			o, err := p.offline(ctx, args[0], true)
 			if err != nil {
@@ -180,7 +181,7 @@ func (p *program) showCheckpoints(all []client.CheckpointView, failed error) err
 			head = append([]string{"COMMIT"}, head...)
 		}
 		for _, c := range all {
-			row := []string{c.UUID.String(), strconv.FormatUint(c.Step, 10), size(c.Size), c.Created.Local().Format(time.DateTime), strings.Join(c.Where, ", ")}
+			row := []string{c.UUID.String(), strconv.FormatUint(c.Step, 10), size(c.Size), c.Created.Local().Format(time.DateTime), where(c)}
 			if remote {
 				row = append([]string{strconv.FormatUint(c.Number, 10)}, row...)
 			}
@@ -188,6 +189,32 @@ func (p *program) showCheckpoints(all []client.CheckpointView, failed error) err
 		}
 		table(w, head, rows)
 	})
+}
+
+// where names the places of a checkpoint, and what is known to be wrong there.
+func where(c client.CheckpointView) string {
+	places := slices.Clone(c.Where)
+	for i, place := range places {
+		if slices.Contains(c.Broken, place) {
+			places[i] += " (BROKEN)"
+		}
+	}
+	return strings.Join(places, ", ")
+}
+
+// knownBroken is why a list that holds what cannot be restored does not end with 0.
+func knownBroken(all []client.CheckpointView) error {
+	var found []string
+	for _, c := range all {
+		for _, target := range c.Broken {
+			found = append(found, fmt.Sprintf("%d on target %q", c.Number, target))
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return brokenError{fmt.Errorf("known to be broken, so that they cannot be restored whole: commits %s: `cairn remote verify` names what is wrong and the remedy, "+
+		"`cairn remote repair` makes the newest state whole", strings.Join(found, ", "))}
 }
 
 // offline reads of the configuration what a command needs that works without a host.

@@ -69,6 +69,8 @@ func exitCode(err error) int {
 		return exitFailed
 	}
 	switch answered.Code {
+	case client.CodeTargetBroken:
+		return exitBroken
 	case client.CodeInvalidTransition, client.CodeNotRunning, client.CodeNothingToSync, client.CodeNoSync, client.CodeFenced, client.CodeNoEpoch, client.CodeRetentionRefused, client.CodePinExists:
 		return exitNotNow
 	}

@@ -95,7 +95,7 @@ func (o *Offline) RemoteCheckpoints(ctx context.Context, target string) ([]clien
 			failed = append(failed, err)
 			continue
 		}
-		merged.add(t.name, commits)
+		merged.add(t.name, commits, nil)
 	}
 	return merged.views(), errors.Join(failed...)
 }

@@ -12,39 +12,77 @@ import (
 
 	"github.com/cairnsync/cairn/core/api"
 	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
-// RemoteCheckpoints reads what the targets hold; "" = all of them. One that cannot be read is an error: a list that leaves it out would say
-// that nothing is there.
+// RemoteCheckpoints reads what the targets hold; "" = all of them. One that cannot be read, or has lost what this host committed there, is an
+// error: a list that leaves it out would say that nothing is there.
 func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]client.CheckpointView, error) {
-	blocks := p.cfg.Backend.Repositories()
-	if len(blocks) == 0 {
-		return nil, api.Errorf(http.StatusBadRequest, client.CodeNoSync, "pipeline %q has no sync block", p.cfg.Name)
-	}
-	if target != "" {
-		blocks = slices.DeleteFunc(slices.Clone(blocks), func(b config.Sync) bool { return b.Target != target })
-		if len(blocks) == 0 {
-			return nil, p.unknownTarget(target)
-		}
+	blocks, err := p.repositories(target)
+	if err != nil {
+		return nil, err
 	}
 	merged := &merger{}
 	for _, block := range blocks {
 		if why := p.host.down(block.Target); why != "" {
 			return nil, targetError(errors.New(why))
 		}
-		reader, err := p.reader(block, remoteBudget)
+		commits, damage, err := p.listed(ctx, block)
 		if err != nil {
 			return nil, err
 		}
-		commits, err := reader.ListCommits(ctx)
-		if err != nil {
-			return nil, targetError(fmt.Errorf("list checkpoints on target %q: %w", block.Target, err))
-		}
-		merged.add(block.Target, commits)
+		merged.add(block.Target, commits, damage)
 	}
 	return merged.views(), nil
+}
+
+// listed reads what one target holds, and tells what is known to be broken of it.
+func (p *pipeline) listed(ctx context.Context, block config.Sync) ([]syncer.CommitInfo, *syncer.Damage, error) {
+	reader, err := p.reader(block, remoteBudget)
+	if err != nil {
+		return nil, nil, err
+	}
+	var known syncer.Status // as it was before the target is read: what is committed meanwhile need not be in the list
+	if w := p.worker(block.Target); w != nil {
+		known = w.Status()
+	}
+	commits, err := reader.ListCommits(ctx)
+	if gone := lostOn(block, known, commits, err); gone != nil {
+		return nil, nil, gone
+	}
+	if err != nil {
+		return nil, nil, targetError(fmt.Errorf("list checkpoints on target %q: %w", block.Target, err))
+	}
+	return commits, known.Damage, nil
+}
+
+// lostOn is the error for a target that does not hold what is known to have been committed there, nor what came after it; nil = it does, or
+// whether it does cannot be told.
+func lostOn(block config.Sync, known syncer.Status, commits []syncer.CommitInfo, failed error) error {
+	was := cmp.Or(known.Committed, known.Lost)
+	there := slices.ContainsFunc(commits, func(c syncer.CommitInfo) bool { return was == nil || c.Number >= was.Number })
+	if was == nil || there || failed != nil && (known.Lost == nil || !errors.Is(failed, repository.ErrCorrupt)) {
+		return nil
+	}
+	why := known.Reason
+	if known.Lost == nil || why == "" {
+		why = fmt.Sprintf("target %q: commit %d (checkpoint %s, step %d, confirmed %s) is below %q no more, and nothing newer is: put its objects back from a copy of the target, "+
+			"if there is one; a push, or `cairn remote repair`, tells what else can be done",
+			block.Target, was.Number, was.Checkpoint, was.Step, was.At.UTC().Format(time.RFC3339), block.Prefix)
+	}
+	return api.Errorf(http.StatusBadGateway, client.CodeTargetBroken, "%s (%s; `cairn remote verify` tells what is missing)", why, left(commits)).
+		With("target", block.Target).With("commit", was.Number).With("checkpoint_uuid", was.Checkpoint)
+}
+
+// left tells what can still be listed.
+func left(commits []syncer.CommitInfo) string {
+	if len(commits) == 0 {
+		return "no checkpoint is listed there now"
+	}
+	newest := slices.MaxFunc(commits, func(a, b syncer.CommitInfo) int { return cmp.Compare(a.Number, b.Number) })
+	return fmt.Sprintf("the newest checkpoint that is listed there now is commit %d, of step %d; `cairn remote list --config FILE` lists what is left", newest.Number, newest.Checkpoint.Step)
 }
 
 // remoteBudget is how long one call to a store is repeated while somebody waits for an answer of the API.
@@ -54,14 +92,17 @@ const remoteBudget = 30 * time.Second
 // can be restored by its number: targets count for themselves, and a repair commits the same checkpoint anew.
 type merger struct{ rows []client.CheckpointView }
 
-func (m *merger) add(target string, commits []syncer.CommitInfo) {
+func (m *merger) add(target string, commits []syncer.CommitInfo, damage *syncer.Damage) {
 	for _, c := range commits {
 		i := slices.IndexFunc(m.rows, func(v client.CheckpointView) bool { return v.UUID == c.Checkpoint.ID && v.Number == c.Number })
 		if i >= 0 {
 			m.rows[i].Where = append(m.rows[i].Where, target)
-			continue
+		} else {
+			i, m.rows = len(m.rows), append(m.rows, commitView(target, c))
 		}
-		m.rows = append(m.rows, commitView(target, c))
+		if damage != nil && slices.Contains(damage.Commits, c.Number) {
+			m.rows[i].Broken = append(m.rows[i].Broken, target)
+		}
 	}
 }
 

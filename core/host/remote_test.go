@@ -16,8 +16,8 @@ func TestARemoteListShowsEachNumberThatACheckpointWasCommittedAs(t *testing.T) {
 		return syncer.CommitInfo{Number: number, Checkpoint: repository.Checkpoint{ID: id, Step: step}}
 	}
 	m := &merger{}
-	m.add("onsite", []syncer.CommitInfo{commit(2, first, 10), commit(3, second, 20)})
-	m.add("offsite", []syncer.CommitInfo{commit(11, second, 20), commit(12, second, 20), commit(2, first, 10)}) // 12 repaired 11
+	m.add("onsite", []syncer.CommitInfo{commit(2, first, 10), commit(3, second, 20)}, nil)
+	m.add("offsite", []syncer.CommitInfo{commit(11, second, 20), commit(12, second, 20), commit(2, first, 10)}, nil) // 12 repaired 11
 
 	type row struct {
 		id     uuid.UUID

@@ -33,7 +33,8 @@ type VerifyRequest struct {
 	Seed     uint64      // VerifySample: picks the chunks; the same seed picks the same ones
 	From     *Selector   // only this commit and its packs; nil = every commit that can be restored
 
-	// Expect is a commit that the caller knows to have been made and not retired: there must be one at or above it. 0 = it knows of none.
+	// Expect is a commit that the caller knows to have been made and to be the newest or have a newer one behind it: there must be one at or above
+	// it. With From it goes with the newest alone. 0 = the caller knows of none.
 	Expect uint64
 
 	Spool    *Spool         // VerifySample, VerifyDeep
@@ -110,6 +111,7 @@ type Problem struct {
 const (
 	remedyRepair = "`cairn remote repair` makes a whole commit of the newest local checkpoint; another commit that is named nowhere here can be restored meanwhile"
 	remedyCopy   = "put the object back from a copy of the target, if there is one"
+	remedyGone   = "see whether its disk is mounted, whether somebody wiped it, and whether the target names another place than before; put all of it back, if that can be done; then, or to begin a new repository there, run `cairn pipeline adopt`"
 	remedyCommit = remedyCopy + "; without one, delete it, for nothing can be restored from it, and " + remedyRepair
 )
 

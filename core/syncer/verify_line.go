@@ -86,12 +86,19 @@ func (v *verification) readOne(ctx context.Context) error {
 		})
 		return nil
 	}
+	if errors.Is(err, ErrNoCommit) && v.req.Expect > 0 {
+		v.missingOne(v.req.Expect, v.req.Expect)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	v.inventory.Add(c, v.req.Level != VerifyMetadata)
 	info := infoOf(c)
 	v.rep.Commits, v.rep.Newest, v.head, v.epoch = 1, &info, c.Number, c.Epoch
+	if v.req.Expect > c.Number {
+		v.missingOne(v.req.Expect, v.req.Expect)
+	}
 	return nil
 }
 
@@ -173,10 +180,11 @@ func (v *verification) missingOne(first, last uint64) {
 	if last > first {
 		which = fmt.Sprintf("commits %d to %d were made and not retired, and are not there", first, last)
 	}
-	v.found(Problem{
-		Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, first), Commits: []uint64{first},
-		What: which, Remedy: remedyCopy + "; without one, " + remedyRepair,
-	})
+	remedy := remedyCopy + "; without one, " + remedyRepair
+	if v.head == 0 {
+		which, remedy = which+", nor is any other", remedyGone
+	}
+	v.found(Problem{Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, first), Commits: []uint64{first}, What: which, Remedy: remedy})
 }
 
 func (v *verification) judgeOrder(below known, c *known) {

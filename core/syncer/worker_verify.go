@@ -11,8 +11,8 @@ import (
 	"github.com/cairnsync/cairn/core/repository"
 )
 
-// Verify is Reader.Verify for the worker's own repository, beside its pushes: what the worker knows to be committed there must be there. A
-// proof, and damage that was found, is kept and shown in Status; while damage is known that this verification was not deep enough to see, the report
+// Verify is Reader.Verify for the worker's own repository, beside its pushes: what the worker knows to have been committed there must be there, or
+// what has come after it, also once it was seen to be gone. A proof, and damage that was found, is kept and shown in Status; while damage is known that this verification was not deep enough to see, the report
 // says so and proves nothing. A running push does not delay it, but for the moment in which that is saved.
 func (w *Worker) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, error) {
 	reader, err := w.reader()
@@ -20,8 +20,8 @@ func (w *Worker) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, e
 		return VerifyReport{}, err
 	}
 	w.mu.Lock()
-	if committed := w.shown.Committed; committed != nil && req.From == nil {
-		req.Expect = max(req.Expect, committed.Number)
+	if held := w.shown.held(); held != nil && (req.From == nil || *req.From == Selector{}) {
+		req.Expect = max(req.Expect, held.Number)
 	}
 	known := w.shown.Damage
 	w.mu.Unlock()

@@ -50,6 +50,7 @@ const (
 	CodeNoSpace             = "NoSpace"
 	CodeBadQuery            = "BadQuery"
 	CodeTarget              = "TargetError"
+	CodeTargetBroken        = "TargetBroken" // it does not hold what was committed there
 	CodeActivation          = "ActivationFailed"
 	CodeFenced              = "Fenced"
 	CodeNoEpoch             = "EpochNotHeld"

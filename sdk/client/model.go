@@ -179,6 +179,7 @@ type CheckpointView struct {
 	Created time.Time `json:"created"`
 	Where   []string  `json:"where" doc:"\"local\" or names of targets."`
 	Number  uint64    `json:"number,omitempty" doc:"Commit number on these targets; a checkpoint that was committed under several numbers is listed under each."`
+	Broken  []string  `json:"broken,omitempty" doc:"Those of the targets on which the host knows the commit to be broken, so that it cannot be restored whole from there; left out when it knows of none."`
 }
 
 // SyncStarted answers POST …/checkpoint/sync.
