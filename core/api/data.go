@@ -24,8 +24,8 @@ type ingressInput struct {
 	Input   string `path:"input" doc:"Name of an http input."`
 	Source  string `query:"source" maxLength:"256" doc:"Names the sender. With seq, a repeated batch counts once; without, it counts each time it arrives."`
 	Seq     uint64 `query:"seq" doc:"Number of the batch, rising per source, from 1."`
-	Wait    string `query:"wait" enum:"checkpoint,commit" doc:"Answer only when a checkpoint, or a commit on every target, covers the batch."`
-	Timeout string `query:"timeout" default:"30s" doc:"How long to wait; then the answer is 202 with the step."`
+	Wait    string `query:"wait" enum:"checkpoint,commit" doc:"Answer only when a checkpoint, or a commit on every target, covers the batch, also one that was applied before. What is known to be gone or broken covers nothing."`
+	Timeout string `query:"timeout" default:"30s" doc:"How long to wait; then the answer is 202 with the step and the reason."`
 	RawBody []byte `contentType:"application/x-ndjson"`
 }
 
@@ -82,8 +82,8 @@ func ingest(ctx context.Context, p Pipeline, in *ingressInput) (*ingressOutput, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if waiter(p, in.Wait)(ctx, got.Step) != nil {
-		out.Status = http.StatusAccepted // the batch is applied, and must not be sent again; only the wait has run out or was cut off
+	if err := waiter(p, in.Wait)(ctx, got.Step); err != nil {
+		out.Status, out.Body.WaitError = http.StatusAccepted, err.Error() // the batch is applied; only the wait has run out or was cut off
 		return out, nil
 	}
 	out.Body.Waited = in.Wait

@@ -107,6 +107,8 @@ type PushState struct {
 	Failures   int       // periodic pushes that failed in a row
 	Fenced     bool      // another writer has taken the repository
 	Held       bool      // the commits there are not on our history
+	Gone       bool      // what was complete there is gone, or known to be broken: no wait for a commit ends by it
+	Reason     string    // why it is fenced, held or gone, or takes no push, in words; "" = nothing is known to be wrong
 }
 
 // Validate tells what is missing or does not fit, all of it.

@@ -108,8 +108,12 @@ func (t *targetBook) end(now time.Time, err error) {
 	}
 }
 
-// learn takes over the step of what the target holds when that is the newest published checkpoint.
+// learn takes over the step of what the target holds when that is the newest published checkpoint. Where it holds nothing any more, what this run
+// has committed there counts no more either.
 func (t *targetBook) learn(published trigger.Checkpoint, s PushState) {
+	if s.Committed == uuid.Nil {
+		t.committed = trigger.Checkpoint{}
+	}
 	if s.Committed != uuid.Nil && s.Committed == published.ID && !covers(t.committed, published.Step) {
 		t.committed = published
 	}

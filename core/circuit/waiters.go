@@ -2,7 +2,9 @@ package circuit
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // waiter is one caller that waits until a step is safe.
@@ -12,13 +14,15 @@ type waiter struct {
 	done   chan error // room for the one answer
 }
 
-// WaitCheckpoint returns nil once a published checkpoint covers step; ctx's error when that ends first, ErrStopped when the loop does.
+// WaitCheckpoint returns nil once a published checkpoint covers step; when ctx ends first its error with what is waited for, ErrStopped when the
+// loop does.
 func (l *Loop) WaitCheckpoint(ctx context.Context, step uint64) error {
 	return l.waitFor(ctx, &waiter{step: step, done: make(chan error, 1)})
 }
 
-// WaitCommit returns nil once every target of the pipeline holds a commit that covers step; ctx's error when that ends first, ErrStopped when
-// the loop does, ErrNoTarget when there is no target. It waits for pushes and starts none.
+// WaitCommit returns nil once every target of the pipeline holds a commit that covers step; when ctx ends first its error with what is waited for,
+// ErrStopped when the loop does, ErrNoTarget when there is no target. It waits for pushes and starts none. A commit that is known to be gone, or broken,
+// covers nothing, also for a step that an earlier wait was told of.
 func (l *Loop) WaitCommit(ctx context.Context, step uint64) error {
 	if len(l.cfg.Targets) == 0 {
 		return ErrNoTarget
@@ -49,14 +53,61 @@ func (l *Loop) forsake(ctx context.Context, w *waiter) error {
 	default:
 	}
 	l.book.waiters = slices.DeleteFunc(l.book.waiters, func(other *waiter) bool { return other == w })
-	return ctx.Err()
+	return fmt.Errorf("%w: %s", ctx.Err(), l.book.lacking(w))
+}
+
+// lacking is what a waiter waits for, in words.
+func (b *book) lacking(w *waiter) string {
+	if !w.commit {
+		return fmt.Sprintf("no checkpoint covers step %d yet", w.step)
+	}
+	var lacks []string
+	for i, s := range b.held() {
+		t := b.targets[i]
+		switch {
+		case t.covers(w.step, s):
+		case s.Reason != "":
+			lacks = append(lacks, s.Reason)
+		default:
+			lacks = append(lacks, fmt.Sprintf("target %q holds no commit that covers step %d yet%s", t.Pusher.Name(), w.step, t.lastFailure()))
+		}
+	}
+	return strings.Join(lacks, "; ")
+}
+
+// lastFailure tells of the last push, where it failed.
+func (t *targetBook) lastFailure() string {
+	var last *PushResult
+	for _, r := range t.results {
+		if last == nil || r.Ended.After(last.Ended) {
+			last = r
+		}
+	}
+	if last == nil || last.Error == "" {
+		return ""
+	}
+	return ": its last push failed: " + last.Error
+}
+
+// held is what each target is known to hold now.
+func (b *book) held() []PushState {
+	states := make([]PushState, len(b.targets))
+	for i, t := range b.targets {
+		states[i] = t.Pusher.State()
+		t.learn(b.checkpoints.published, states[i])
+	}
+	return states
 }
 
 // answerWaiters answers those whose step is covered and, once the loop has ended, all others.
 func (b *book) answerWaiters() {
+	if len(b.waiters) == 0 {
+		return
+	}
+	held := b.held()
 	b.waiters = slices.DeleteFunc(b.waiters, func(w *waiter) bool {
 		switch {
-		case b.safe(w):
+		case b.safe(w, held):
 			w.done <- nil
 		case b.ended():
 			w.done <- b.stopped()
@@ -67,14 +118,16 @@ func (b *book) answerWaiters() {
 	})
 }
 
-func (b *book) safe(w *waiter) bool {
+func (b *book) safe(w *waiter, held []PushState) bool {
 	if !w.commit {
 		return covers(b.checkpoints.published, w.step)
 	}
-	for _, t := range b.targets {
-		if !covers(t.committed, w.step) {
+	for i, t := range b.targets {
+		if !t.covers(w.step, held[i]) {
 			return false
 		}
 	}
 	return true
 }
+
+func (t *targetBook) covers(step uint64, s PushState) bool { return !s.Gone && covers(t.committed, step) }

@@ -2,9 +2,13 @@ package circuit
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/trigger"
 )
@@ -33,7 +37,9 @@ func TestAWaitEndsWithItsContextOrWithTheLoop(t *testing.T) {
 		r := newRig(t, 0, []time.Duration{0}).start()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		expect(t, "timed out", r.loop.WaitCheckpoint(ctx, 9), context.DeadlineExceeded)
+		err := r.loop.WaitCheckpoint(ctx, 9)
+		expect(t, "timed out", errors.Is(err, context.DeadlineExceeded), true)
+		expect(t, "what is waited for", err.Error(), "context deadline exceeded: no checkpoint covers step 9 yet")
 		expect(t, "waiters left", len(r.loop.book.waiters), 0)
 		done := make(chan error, 2)
 		go func() { done <- r.loop.WaitCommit(t.Context(), 9) }()
@@ -54,5 +60,38 @@ func TestWhatAnEarlierRunCommittedCounts(t *testing.T) {
 		expect(t, "commit of the restored step", r.loop.WaitCommit(t.Context(), 30), nil)
 		r.checkpoint()
 		expect(t, "commit once a newer one is published", r.loop.WaitCommit(t.Context(), 30), nil)
+	})
+}
+
+func TestNoWaitEndsByACommitThatIsKnownToBeGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, []time.Duration{0, 0}).start()
+		r.checkpoint() // step 1
+		mustSync(t, r.loop, "")
+		expect(t, "while it is there", r.loop.WaitCommit(t.Context(), 1), nil)
+		wait := func() string {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := r.loop.WaitCommit(ctx, 1)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			return err.Error()
+		}
+
+		store := r.stores[1]
+		store.change(func(s *store) { s.state.Gone, s.state.Reason = true, "b: commit 7 is broken" })
+		expect(t, "broken", strings.HasSuffix(wait(), ": b: commit 7 is broken"), true)
+		store.change(func(s *store) { s.state.Gone, s.state.Reason = false, "" })
+		expect(t, "found whole again", r.loop.WaitCommit(t.Context(), 1), nil)
+
+		store.change(func(s *store) { s.state = PushState{Gone: true, Held: true, Reason: "b: nothing is there"} })
+		expect(t, "lost", strings.HasSuffix(wait(), ": b: nothing is there"), true)
+		store.change(func(s *store) { s.state = PushState{} }) // the operator has given it up
+		expect(t, "given up", strings.HasSuffix(wait(), "target \"b\" holds no commit that covers step 1 yet"), true)
+		expect(t, "nothing is committed", store.State().Committed, uuid.Nil)
+
+		mustSync(t, r.loop, "b")
+		expect(t, "committed anew", r.loop.WaitCommit(t.Context(), 1), nil)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -51,12 +52,29 @@ func (p pusher) State() circuit.PushState {
 	s := p.worker.Status()
 	state := circuit.PushState{
 		PeriodicAt: s.PeriodicAt, FailedAt: s.FailedAt, Failures: s.Failures,
-		Fenced: s.Condition == syncer.Fenced, Held: s.Condition == syncer.Held,
+		Fenced: s.Condition == syncer.Fenced, Held: s.Condition == syncer.Held, Reason: s.Reason,
+	}
+	if why := unreliable(s); why != "" {
+		state.Gone, state.Reason = true, why
 	}
 	if s.Committed != nil {
 		state.Committed = s.Committed.Checkpoint
 	}
 	return state
+}
+
+// unreliable says why what was committed on a target cannot be relied on: it is gone, or known to be broken; "" = nothing speaks against it.
+func unreliable(s syncer.Status) string {
+	switch {
+	case s.Committed == nil && s.Lost != nil && s.Reason != "":
+		return s.Reason
+	case s.Committed == nil && s.Lost != nil:
+		return fmt.Sprintf("target %q: commit %d, which was there, was seen to be gone", s.Target, s.Lost.Number)
+	case s.Committed != nil && s.Damage != nil && slices.Contains(s.Damage.Commits, s.Committed.Number):
+		return fmt.Sprintf("target %q: commit %d, the newest there, is known to be broken: `cairn remote verify` names what is wrong and the remedy, `cairn remote repair` makes the "+
+			"newest state whole", s.Target, s.Committed.Number)
+	}
+	return ""
 }
 
 // checkpointer writes a circuit's snapshots into the pipeline's store. The loop makes one call at a time.

@@ -89,12 +89,31 @@ func (p *pipeline) Sync(_ context.Context, target string) (client.SyncStarted, e
 
 // WaitCheckpoint waits until a published checkpoint covers the step.
 func (p *pipeline) WaitCheckpoint(ctx context.Context, step uint64) error {
-	return p.wait(ctx, step, (*circuit.Loop).WaitCheckpoint)
+	if err := p.wait(ctx, step, (*circuit.Loop).WaitCheckpoint); err != nil || !p.scratch() {
+		return err
+	}
+	return p.stillCommitted()
 }
 
 // WaitCommit waits until every target holds a commit that covers the step.
 func (p *pipeline) WaitCommit(ctx context.Context, step uint64) error {
+	if p.scratch() {
+		return p.WaitCheckpoint(ctx, step) // each is a commit
+	}
 	return p.wait(ctx, step, (*circuit.Loop).WaitCommit)
+}
+
+// stillCommitted says of object storage whether what was published is, as far as is known, still there.
+func (p *pipeline) stillCommitted() error {
+	p.mu.Lock()
+	workers := p.workers
+	p.mu.Unlock()
+	for _, w := range workers {
+		if why := unreliable(w.Status()); why != "" {
+			return targetError(errors.New(why))
+		}
+	}
+	return nil
 }
 
 func (p *pipeline) wait(ctx context.Context, step uint64, wait func(*circuit.Loop, context.Context, uint64) error) error {
