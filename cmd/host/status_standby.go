@@ -18,11 +18,11 @@ func writeStandby(w io.Writer, v client.PipelineView, s client.StandbyView, now 
 	switch {
 	case s.Newest == nil:
 		fmt.Fprintf(w, "  newest on target %s: not seen", s.Target)
-	case s.Lag == (client.LagView{}):
+	case s.Lag.None():
 		fmt.Fprintf(w, "  newest on %s: commit %d, which is here", whence(*s.Newest), s.Newest.Number)
 	default:
-		fmt.Fprintf(w, "  newest on %s: commit %d, step %d; behind by %s, %d steps, %d commits", whence(*s.Newest), s.Newest.Number, s.Newest.Step,
-			round(time.Duration(s.Lag.Seconds*float64(time.Second))), s.Lag.Steps, s.Lag.Commits)
+		fmt.Fprintf(w, "  newest on %s: commit %d, step %d; behind by %s, %s, %s", whence(*s.Newest), s.Newest.Number, s.Newest.Step,
+			round(time.Duration(s.Lag.Seconds*float64(time.Second))), counted(s.Lag.Steps, "steps"), counted(s.Lag.Commits, "commits"))
 	}
 	if s.LookedAt != nil {
 		fmt.Fprintf(w, ", looked %s ago", ago(now, *s.LookedAt))
@@ -45,6 +45,14 @@ func writeStandby(w io.Writer, v client.PipelineView, s client.StandbyView, now 
 			fmt.Fprintf(w, "  target %s: plugin %s %s\n", t.Target, t.Plugin.Name, t.Plugin.State)
 		}
 	}
+}
+
+// counted is a number that may not be known.
+func counted(n *uint64, what string) string {
+	if n == nil {
+		return "an unknown number of " + what
+	}
+	return fmt.Sprintf("%d %s", *n, what)
 }
 
 func whence(c client.Commit) string {

@@ -130,7 +130,7 @@ func (p *clockPair) round(when string) {
 		return v.Step > 0 && t.Committed != nil && t.Behind != nil && *t.Behind == 0 && v.Checkpoint != nil && v.Checkpoint.Step == v.Step
 	})
 	p.standby.pulledStep(p.primary.view("p").Step)
-	if lag := p.standby.view("p").Standby.Lag; lag != (client.LagView{}) {
+	if lag := p.standby.view("p").Standby.Lag; !lag.None() {
 		p.Errorf("%s: the newest commit is here, and the lag is %+v", when, lag)
 	}
 	p.near(when+": next push", p.primary.view("p").Targets[0].NextPush, p.clocks[0].now())

@@ -197,7 +197,7 @@ func (p *pipeline) Standby(context.Context) error {
 		return err
 	}
 	err := p.changeRecord(func(record *checkpoint.Pipeline) {
-		record.Desired, record.Standby, record.Activation, record.Followed = checkpoint.Standby, true, nil, nil
+		record.Desired, record.Standby, record.Activation = checkpoint.Standby, true, nil // what a standby has followed stays noted: a state of its own has taken that out
 	})
 	if err != nil {
 		return fmt.Errorf("keep desired state of pipeline %q: %w", p.cfg.Name, err)

@@ -324,3 +324,21 @@ func TestARenamedPipelineGoesOnWithItsRepository(t *testing.T) {
 	must(t, err)
 	equal(t, "FORMAT.json", read(t, w.path("target", "p", "FORMAT.json")), format)
 }
+
+func TestAStandbyThatIsToldToFollowAgainKnowsWhatItHasFollowed(t *testing.T) {
+	w := newWorld(t)
+	seedTarget(w)
+	h := w.start(conf{data: "elsewhere", initial: "standby", pull: "100ms"})
+	pulled := h.followed()
+	must(t, h.Stop(t.Context(), "p", false))
+	h.until("it has stopped", func() bool { return h.view("p").State == "stopped" })
+	must(t, os.Rename(w.path("target", "p"), w.path("away")))
+	must(t, h.Client.Standby(t.Context(), "p"))
+	h.until("it misses what it has followed", func() bool {
+		s := h.view("p").Standby
+		return s != nil && strings.Contains(s.Error, "nothing is there now")
+	})
+	if s := h.view("p").Standby; s.Pulled == nil || s.Pulled.Number != pulled.Number {
+		t.Errorf("pulled %+v", s.Pulled)
+	}
+}

@@ -15,7 +15,7 @@ func (p *pipeline) viewStandby(l *look) {
 	block, _ := p.cfg.Backend.Follows() // one that cannot follow any more shows what it has pulled
 	view := &client.StandbyView{
 		Target: block.Target, PullInterval: written(block.PullInterval), Pulled: followedView(status.Have),
-		Lag:      client.LagView{Seconds: status.Lag.Age.Seconds(), Steps: status.Lag.Steps, Commits: status.Lag.Commits},
+		Lag:      lagView(status.Lag),
 		LookedAt: wall(status.Looked), Error: status.Error, Failures: status.Failures, PulledBytes: status.Bytes, ActivationError: l.refused,
 	}
 	if seen := status.Seen; seen != nil {
@@ -34,6 +34,17 @@ func (p *pipeline) viewStandby(l *look) {
 	if have := status.Have; have != nil {
 		l.view.Step, l.view.Checkpoint = have.Step, point(have.Checkpoint, have.Step, have.Created)
 	}
+}
+
+func lagView(lag syncer.Lag) client.LagView {
+	view := client.LagView{Seconds: lag.Age.Seconds()}
+	if !lag.NoSteps {
+		view.Steps = &lag.Steps
+	}
+	if !lag.NoCommits {
+		view.Commits = &lag.Commits
+	}
+	return view
 }
 
 func followedView(f *checkpoint.Followed) *client.Commit {

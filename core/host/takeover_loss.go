@@ -13,24 +13,36 @@ import (
 
 // loss says what the local copy lacks of what was committed. What the primary had and never committed is known to nobody but itself.
 func (t *takeover) loss() client.Loss {
-	newest, sure := t.newestKnown()
-	lag := syncer.LagOf(t.chosen, newest)
-	seconds := lag.Age.Seconds()
-	loss := client.Loss{Steps: &lag.Steps, Commits: &lag.Commits, Seconds: &seconds, Certain: sure}
+	newest, in, sure := t.newestKnown()
+	lag := syncer.LagOf(t.chosen, newest, in)
+	view := lagView(lag)
+	nothing := lag.Age == 0 && lag.Steps == 0 && lag.Commits == 0 && !lag.NoSteps
+	loss := client.Loss{Steps: view.Steps, Commits: view.Commits, Seconds: &view.Seconds, Certain: sure}
 	switch {
 	case newest == nil && !sure:
 		return client.Loss{Text: "what the targets hold beyond the local copy is not known, for not all of them answered"}
-	case lag == (syncer.Lag{}) && sure:
+	case nothing && sure:
 		loss.Text = "nothing that was committed is missing from the local copy"
-	case lag == (syncer.Lag{}):
+	case nothing:
 		loss.Text = fmt.Sprintf("nothing that was seen committed is missing from the local copy; what came after %s is not known", t.lookedAt())
 	default:
-		loss.Text = fmt.Sprintf("the local copy lacks %d steps in %d commits, %s of work; how many records that is cannot be told from here", lag.Steps, lag.Commits, lag.Age)
+		loss.Text = fmt.Sprintf("the local copy lacks %s; how many records that is cannot be told from here", lacked(lag))
 		if !sure {
 			loss.Text += fmt.Sprintf(", and what came after %s", t.lookedAt())
 		}
 	}
 	return loss
+}
+
+// lacked is a lag in words.
+func lacked(lag syncer.Lag) string {
+	switch {
+	case lag.NoSteps:
+		return fmt.Sprintf("%s of work; the newest commit is of another pipeline, which counts its own steps and commits", lag.Age)
+	case lag.NoCommits:
+		return fmt.Sprintf("%d steps, %s of work; in how many commits cannot be told, for the newest lies in another repository", lag.Steps, lag.Age)
+	}
+	return fmt.Sprintf("%d steps in %d commits, %s of work", lag.Steps, lag.Commits, lag.Age)
 }
 
 func (t *takeover) lookedAt() string {
@@ -42,10 +54,13 @@ func (t *takeover) lookedAt() string {
 
 // newestKnown is the newest commit that is known of, whether a target that was claimed holds it, or the standby had seen or pulled it before:
 // the target of that may not have been asked, or was put back. sure says that no other can exist.
-func (t *takeover) newestKnown() (newest *syncer.CommitInfo, sure bool) {
+func (t *takeover) newestKnown() (newest *syncer.CommitInfo, in syncer.Place, sure bool) {
 	newest, sure = t.newest, len(t.claims) == len(t.p.cfg.Backend.Repositories())
 	for _, c := range t.claims {
 		sure = sure && c.err == nil && c.claimed.Epoch != 0
+	}
+	if newest != nil {
+		in = t.placeOf(newest)
 	}
 	count := func(c *syncer.CommitInfo, target, prefix string) {
 		origin := t.origin(target, prefix)
@@ -54,7 +69,7 @@ func (t *takeover) newestKnown() (newest *syncer.CommitInfo, sure bool) {
 		}
 		sure = sure && origin == nil // else it was put back
 		if newest == nil || c.Checkpoint.Step > newest.Checkpoint.Step {
-			newest = c
+			newest, in = c, syncer.Place{Target: target, Prefix: prefix}
 		}
 	}
 	pinned := t.p.pinned() != uuid.Nil
@@ -64,8 +79,22 @@ func (t *takeover) newestKnown() (newest *syncer.CommitInfo, sure bool) {
 	if block, ok := t.p.cfg.Backend.Follows(); ok && t.seen.Seen != nil && !t.seen.OfSeed && !pinned {
 		count(t.seen.Seen, block.Target, block.Prefix)
 	}
-	if newest == nil && !sure {
-		newest = t.seen.Seen
+	if newest == nil && !sure && t.seen.Seen != nil {
+		newest, in = t.seen.Seen, t.seen.In
 	}
-	return newest, sure
+	return newest, in, sure
+}
+
+// placeOf is where the newest commit of the claimed targets lies: the repository of the copy, where that is among those which hold it.
+func (t *takeover) placeOf(newest *syncer.CommitInfo) (in syncer.Place) {
+	for _, c := range t.claims {
+		if c.newest == nil || c.newest.Checkpoint.ID != newest.Checkpoint.ID || c.newest.Number != newest.Number {
+			continue
+		}
+		place := syncer.Place{Target: c.block.Target, Prefix: c.block.Prefix}
+		if in == (syncer.Place{}) || t.chosen != nil && t.chosen.Target == place.Target && t.chosen.Prefix == place.Prefix {
+			in = place
+		}
+	}
+	return in
 }

@@ -95,15 +95,24 @@ func NextLook(every time.Duration, failures int, jitter float64) time.Duration {
 	return wait - time.Duration(jitter/2*float64(wait))
 }
 
-// Lag is by how much one commit is older than another.
-type Lag struct {
-	Age     time.Duration // between the moments at which their checkpoints were taken
-	Steps   uint64
-	Commits uint64 // by their numbers: seals of takeovers count
+// Place is a repository as a standby knows it.
+type Place struct {
+	Target, Prefix string
+	Seed           bool // it is the seed's, of another pipeline
 }
 
-// LagOf is how far what is here lies behind the newest commit that was seen. Of another repository only the age tells.
-func LagOf(have *checkpoint.Followed, seen *CommitInfo) Lag {
+// Lag is by how much one commit is older than another. The zero value: by nothing.
+type Lag struct {
+	Age     time.Duration // between the moments at which their checkpoints were taken
+	Steps   uint64        // 0 where NoSteps
+	Commits uint64        // by their numbers, where seals of takeovers count; 0 where NoCommits
+
+	NoSteps   bool // by how many steps cannot be told: each pipeline counts its own
+	NoCommits bool // nor by how many commits: each repository counts its own
+}
+
+// LagOf is how far what is here lies behind the newest commit that was seen, which lies in that place.
+func LagOf(have *checkpoint.Followed, seen *CommitInfo, in Place) Lag {
 	switch {
 	case seen == nil:
 		return Lag{}
@@ -112,8 +121,16 @@ func LagOf(have *checkpoint.Followed, seen *CommitInfo) Lag {
 	case have.Checkpoint == seen.Checkpoint.ID:
 		return Lag{}
 	}
-	lag := Lag{Age: max(0, seen.Checkpoint.Created.Sub(have.Created)), Steps: seen.Checkpoint.Step - min(seen.Checkpoint.Step, have.Step)}
-	if !have.Seed {
+	from := Place{Target: have.Target, Prefix: have.Prefix, Seed: have.Seed}
+	lag := Lag{
+		Age:       max(0, seen.Checkpoint.Created.Sub(have.Created)),
+		NoCommits: from != in || have.Number == 0,
+		NoSteps:   from != in && (from.Seed || in.Seed),
+	}
+	if !lag.NoSteps {
+		lag.Steps = seen.Checkpoint.Step - min(seen.Checkpoint.Step, have.Step)
+	}
+	if !lag.NoCommits {
 		lag.Commits = seen.Number - min(seen.Number, have.Number)
 	}
 	return lag

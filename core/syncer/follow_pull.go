@@ -61,6 +61,7 @@ type FollowStatus struct {
 	Have    *checkpoint.Followed // what is here whole; nil = nothing
 	Seen    *CommitInfo          // the newest commit that was seen of what is followed; nil = none yet
 	OfSeed  bool                 // Seen is the seed's
+	In      Place                // where Seen lies
 	Lag     Lag                  // of Have behind Seen
 	Doing   string               // what is here or missing, in words
 	Looked  time.Time            // when the target last answered; zero = never
@@ -85,8 +86,17 @@ func (f *Follower) Status() FollowStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.status
-	s.Lag = LagOf(s.Have, s.Seen)
+	s.In = f.placeOf(s)
+	s.Lag = LagOf(s.Have, s.Seen, s.In)
 	return s
+}
+
+// placeOf is where the newest commit that was seen lies.
+func (f *Follower) placeOf(s FollowStatus) Place {
+	if s.OfSeed {
+		return Place{Target: f.cfg.SeedName, Prefix: f.cfg.Seed.prefix, Seed: true}
+	}
+	return Place{Target: f.cfg.Target, Prefix: f.cfg.Prefix}
 }
 
 // Pull looks once and pulls what NextPull says, so that it is an ordinary local checkpoint; the one before stays until the new one is whole

@@ -70,6 +70,34 @@ func TestWhichCommitAStandbyPulls(t *testing.T) {
 	}
 }
 
+func TestALagIsANumberOnlyWhereBothCommitsAreCountedAlike(t *testing.T) {
+	at := func(seconds int) time.Time { return startOfTime().Add(time.Duration(seconds) * time.Second) }
+	seen := &CommitInfo{Number: 9, Checkpoint: repository.Checkpoint{ID: idOf(9), Step: 90, Created: at(90)}}
+	have := func(target string, seed bool, number, step uint64) *checkpoint.Followed {
+		return &checkpoint.Followed{Target: target, Prefix: "p", Seed: seed, Number: number, Checkpoint: idOf(1), Step: step, Created: at(60)}
+	}
+	own, seed := Place{Target: "t", Prefix: "p"}, Place{Target: "s", Prefix: "p", Seed: true}
+	for _, row := range []struct {
+		name string
+		have *checkpoint.Followed
+		in   Place
+		want Lag
+	}{
+		{"nothing is here", nil, own, Lag{Steps: 90, Commits: 9}},
+		{"of the same repository", have("t", false, 7, 60), own, Lag{Age: 30 * time.Second, Steps: 30, Commits: 2}},
+		{"of another repository of the pipeline, which has come to a higher number", have("u", false, 400, 60), own, Lag{Age: 30 * time.Second, Steps: 30, NoCommits: true}},
+		{"below another prefix", &checkpoint.Followed{Target: "t", Prefix: "q", Number: 7, Step: 60, Created: at(60)}, own, Lag{Age: 30 * time.Second, Steps: 30, NoCommits: true}},
+		{"of the seed, which counts steps of its own", have("s", true, 7, 4000), own, Lag{Age: 30 * time.Second, NoSteps: true, NoCommits: true}},
+		{"of the seed, which still is the newest", have("s", true, 7, 60), seed, Lag{Age: 30 * time.Second, Steps: 30, Commits: 2}},
+		{"a copy of which no commit is known", have("t", false, 0, 60), own, Lag{Age: 30 * time.Second, Steps: 30, NoCommits: true}},
+		{"the same checkpoint, wherever it lies", &checkpoint.Followed{Target: "u", Checkpoint: idOf(9), Number: 400}, own, Lag{}},
+	} {
+		if got := LagOf(row.have, seen, row.in); got != row.want {
+			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
+		}
+	}
+}
+
 func TestTheWaitAfterFailuresGrowsToAMinuteOrTheInterval(t *testing.T) {
 	for _, row := range []struct {
 		every    time.Duration

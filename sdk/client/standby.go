@@ -40,8 +40,13 @@ type Commit struct {
 // LagView is by how much one commit is older than another.
 type LagView struct {
 	Seconds float64 `json:"seconds" doc:"Between the moments at which the checkpoints were taken."`
-	Steps   uint64  `json:"steps"`
-	Commits uint64  `json:"commits" doc:"By their numbers."`
+	Steps   *uint64 `json:"steps" doc:"Null where they cannot be compared: one of the two is the seed's, which counts its own."`
+	Commits *uint64 `json:"commits" doc:"By their numbers; null where they cannot be compared: the two lie in different repositories, and each counts its own."`
+}
+
+// None says that the newest commit is here.
+func (l LagView) None() bool {
+	return l.Seconds == 0 && l.Steps != nil && *l.Steps == 0 && l.Commits != nil && *l.Commits == 0
 }
 
 // Progress of a pull.
