@@ -81,12 +81,15 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 		fmt.Fprintf(w, ", plugin %s %s", t.Plugin.Name, t.Plugin.State)
 	}
 	switch {
-	case t.Committed == nil && t.Rights == nil: // nobody has asked the store yet, or it has not answered
+	case t.Committed == nil && t.Rights == nil && t.LookedAt == nil: // nobody has asked the store yet, or it has not answered
 		fmt.Fprint(w, ", no push from here yet: what it holds is not known")
 	case t.Committed == nil:
 		fmt.Fprint(w, ", nothing committed yet: a loss of this machine would take everything")
 	default:
 		fmt.Fprintf(w, ", last commit %s, step %d, confirmed %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
+	}
+	if t.LookedAt != nil {
+		fmt.Fprintf(w, ", last looked at %s ago", ago(now, *t.LookedAt))
 	}
 	if t.NextPush != nil && t.NextPush.After(now) {
 		fmt.Fprintf(w, ", next push in %s", round(t.NextPush.Sub(now)))

@@ -130,4 +130,6 @@ func (b *book) safe(w *waiter, held []PushState) bool {
 	return true
 }
 
-func (t *targetBook) covers(step uint64, s PushState) bool { return !s.Gone && covers(t.committed, step) }
+func (t *targetBook) covers(step uint64, s PushState) bool {
+	return !s.Gone && covers(t.committed, step)
+}

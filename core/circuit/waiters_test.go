@@ -79,17 +79,17 @@ func TestNoWaitEndsByACommitThatIsKnownToBeGone(t *testing.T) {
 			return err.Error()
 		}
 
-		store := r.stores[1]
-		store.change(func(s *store) { s.state.Gone, s.state.Reason = true, "b: commit 7 is broken" })
+		second := r.stores[1]
+		second.change(func(s *store) { s.state.Gone, s.state.Reason = true, "b: commit 7 is broken" })
 		expect(t, "broken", strings.HasSuffix(wait(), ": b: commit 7 is broken"), true)
-		store.change(func(s *store) { s.state.Gone, s.state.Reason = false, "" })
+		second.change(func(s *store) { s.state.Gone, s.state.Reason = false, "" })
 		expect(t, "found whole again", r.loop.WaitCommit(t.Context(), 1), nil)
 
-		store.change(func(s *store) { s.state = PushState{Gone: true, Held: true, Reason: "b: nothing is there"} })
+		second.change(func(s *store) { s.state = PushState{Gone: true, Held: true, Reason: "b: nothing is there"} })
 		expect(t, "lost", strings.HasSuffix(wait(), ": b: nothing is there"), true)
-		store.change(func(s *store) { s.state = PushState{} }) // the operator has given it up
+		second.change(func(s *store) { s.state = PushState{} }) // the operator has given it up
 		expect(t, "given up", strings.HasSuffix(wait(), "target \"b\" holds no commit that covers step 1 yet"), true)
-		expect(t, "nothing is committed", store.State().Committed, uuid.Nil)
+		expect(t, "nothing is committed", second.State().Committed, uuid.Nil)
 
 		mustSync(t, r.loop, "b")
 		expect(t, "committed anew", r.loop.WaitCommit(t.Context(), 1), nil)

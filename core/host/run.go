@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
@@ -20,13 +21,14 @@ import (
 type run struct {
 	id      uuid.UUID
 	cancel  context.CancelFunc
-	done    chan struct{}    // closed when everything of the run has ended
-	circuit circuit.Circuit  // nil until it is open
-	offset  uint64           // how far our step numbers are ahead of the circuit's own, see renumbered
-	loop    *circuit.Loop    // nil until the circuit is open
-	from    string           // what it started from, for people
-	keepers []*keeper        // of the targets with a retention block
-	late    []*syncer.Worker // of the targets that were not claimed when this run was activated
+	done    chan struct{}       // closed when everything of the run has ended
+	circuit circuit.Circuit     // nil until it is open
+	offset  uint64              // how far our step numbers are ahead of the circuit's own, see renumbered
+	loop    *circuit.Loop       // nil until the circuit is open
+	stands  checkpoint.Manifest // the state that the run began with, of which ID, Step and History are given; zero where nothing is on disk
+	from    string              // what it started from, for people
+	keepers []*keeper           // of the targets with a retention block
+	late    []*syncer.Worker    // of the targets that were not claimed when this run was activated
 
 	endFollow  context.CancelFunc // of a standby: the following ends, at once
 	told       chan<- outcome     // whoever waits for the activation; nil = nobody

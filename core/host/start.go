@@ -57,8 +57,13 @@ func (p *pipeline) opened(r *run, c circuit.Circuit, ready prepared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.circuit, r.offset = c, 0
+	facts := c.Facts()
 	if !ready.exact {
-		r.offset = offsetAbove(c.Facts().Step, ready.newest)
+		r.offset = offsetAbove(facts.Step, ready.newest)
+	}
+	if p.dir != nil {
+		step := facts.Step + r.offset
+		r.stands = checkpoint.Manifest{ID: ready.newest.ID, Step: step, History: upTo(p.record.History, step)}
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 // Sweep runs retention and sweep on a target, beside pushes, and answers when they are done. A dry run tells also what a real one would refuse.
 func (p *pipeline) Sweep(ctx context.Context, opts client.SweepOptions) (client.Sweep, error) {
 	worker, err := p.maintainable(opts.Target)
+	if err == nil && !opts.DryRun {
+		err = p.resume(ctx, worker)
+	}
 	if err != nil {
 		return client.Sweep{}, err
 	}
@@ -51,6 +54,9 @@ func (p *pipeline) Pin(ctx context.Context, name string, opts client.PinOptions)
 	}
 	if err == nil && len(opts.Note) > repository.MaxPinNote {
 		err = api.Errorf(http.StatusBadRequest, client.CodeBadRequest, "a note of %d bytes: at most %d", len(opts.Note), repository.MaxPinNote)
+	}
+	if err == nil {
+		err = p.resume(ctx, worker)
 	}
 	if err != nil {
 		return client.Pin{}, err
@@ -93,6 +99,17 @@ func (p *pipeline) maintainable(target string) (*syncer.Worker, error) {
 		return nil, targetError(errors.New(why))
 	}
 	return w, nil
+}
+
+// resume lets a host that has pushed nothing since it started maintain what the run before it has left, as long as nobody has taken that over.
+func (p *pipeline) resume(ctx context.Context, worker *syncer.Worker) error {
+	r, err := p.current()
+	if err != nil {
+		return err
+	}
+	err = worker.Resume(ctx, r.standing())
+	r.loop.Wake()
+	return maintainError(err)
 }
 
 func badRequest(err error) error {

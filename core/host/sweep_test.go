@@ -83,7 +83,7 @@ func TestAHostThatHasNotPushedSweepsNothingButCanTellWhatWouldGo(t *testing.T) {
 	}
 	first.stop()
 
-	h := w.start(conf{sync: strings.Replace(keepTwo, "push_interval", "pull_interval", 1)}).up()
+	h := w.start(conf{data: "elsewhere", from: "latest", sync: strings.Replace(keepTwo, "push_interval", "pull_interval", 1)}).up()
 	if _, err := h.Sweep(t.Context(), "p", client.SweepOptions{}); code(err) != client.CodeNoEpoch {
 		t.Errorf("a sweep before a push: %v", err)
 	}
@@ -104,6 +104,40 @@ func TestAHostThatHasNotPushedSweepsNothingButCanTellWhatWouldGo(t *testing.T) {
 		t.Errorf("plan %+v", plan)
 	}
 	equal(t, "commits", len(h.remote()), 3)
+}
+
+// CASES A37
+func TestARestartedHostPinsAndSweepsWhatTheRunBeforeItHasPushed(t *testing.T) {
+	for name, c := range map[string]conf{"pushed": {sync: strings.Replace(keepTwo, "push_interval", "pull_interval", 1)}, "committed": {object: true, retain: 2}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			first := w.start(conf{object: c.object}).up()
+			for i := range 4 {
+				first.insert(i*10, i*10+10)
+				first.checkpoint()
+				if !c.object {
+					first.push()
+				}
+			}
+			oldest := first.remote()[0]
+			first.stop()
+
+			h := w.start(c).up()
+			_, err := h.Pin(t.Context(), "p", "audit", client.PinOptions{Commit: oldest})
+			must(t, err)
+			done, err := h.Sweep(t.Context(), "p", client.SweepOptions{})
+			must(t, err)
+			equal(t, "retired", done.Retired, 1)
+			equal(t, "commits", len(h.remote()), 3)
+			equal(t, "the pinned one", h.remote()[0], oldest)
+			h.insert(40, 44)
+			h.checkpoint()
+			if !c.object {
+				h.push()
+			}
+			equal(t, "commits", len(h.remote()) >= 3, true)
+		})
+	}
 }
 
 // CASES A26

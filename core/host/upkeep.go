@@ -49,12 +49,26 @@ func (r *run) keep(block config.Sync, worker *syncer.Worker) *keeper {
 	return k
 }
 
-// keepLooping drives the run's loop, with the keepers and the late claims beside it, and returns when all of them have ended.
+// unseen are the targets that the run has not asked yet whether they are still ours: an activation has.
+func (p *pipeline) unseen(r *run) []*syncer.Worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.activated != nil || p.dir == nil {
+		return nil
+	}
+	return p.workers
+}
+
+// keepLooping drives the run's loop, with the keepers, the first look at each target and the late claims beside it, and returns when all of them have
+// ended.
 func (p *pipeline) keepLooping(ctx context.Context, r *run) error {
 	beside, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	for _, k := range r.keepers {
 		others.Go(func() { k.run(beside) })
+	}
+	for _, w := range p.unseen(r) {
+		others.Go(func() { p.lookOnce(beside, r, w) })
 	}
 	for _, w := range r.late {
 		others.Go(func() { p.claimLate(beside, w) })

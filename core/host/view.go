@@ -149,6 +149,7 @@ func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 
 func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 	view.State, view.Reason, view.Failures, view.Trouble = string(s.Condition), s.Reason, s.Failures, s.Trouble
+	view.LookedAt = wall(s.Looked)
 	view.Proof, view.Damage = proofView(s.Proof), damageView(s.Damage)
 	view.Maintenance = maintenanceView(s.Maintenance)
 	view.Warnings, view.Rights = syncer.Warnings(s.Fencing, s.Rights), rightsView(s.Rights)

@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/cairnsync/cairn/core/repository"
@@ -35,16 +34,7 @@ func (w *Worker) Claim(ctx context.Context) (Claimed, error) {
 			claimed.Newest = &info
 		}
 	}
-	w.learn(err, w.cfg.Now().UTC())
-	saved := w.save()
-	w.show(func() {
-		w.epoch, w.head = w.session.epoch, w.session.last
-		w.judge(err)
-		w.note(saved)
-	})
-	if _, vanished := errors.AsType[*VanishedError](err); vanished {
-		w.session = w.newSession()
-	}
+	w.opened(err)
 	if err != nil {
 		return claimed, fmt.Errorf("claim target %q: %w", w.cfg.Target, err)
 	}

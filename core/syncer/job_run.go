@@ -33,6 +33,9 @@ func (w *Worker) end(ctx context.Context, t *tally, err error) {
 	}
 	rec := t.finish(stateAfter(ctx, err), number, err)
 	w.learn(err, rec.Finished)
+	if rec.Requests > 0 { // else it was answered from memory
+		w.sawRepository(err, rec.Finished)
+	}
 	if err == nil {
 		w.state.succeeded(rec)
 	} else {

@@ -31,6 +31,8 @@ type state struct {
 	Pipeline  uuid.UUID `json:"pipeline"`
 	FirstSeen time.Time `json:"first_seen"` // first start of this sync block
 
+	Looked time.Time `json:"looked,omitzero"` // when a job, or a look, last saw the repository, or that it is not ours
+
 	Committed  *CommitRef `json:"committed,omitempty"` // newest commit of ours there, whoever asked
 	Lost       *CommitRef `json:"lost,omitempty"`      // what Committed was before the repository was seen to be gone
 	Success    uuid.UUID  `json:"success"`

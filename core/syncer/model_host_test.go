@@ -136,6 +136,7 @@ func (l *life) run() {
 	if l.activated && !l.takeOver() {
 		return
 	}
+	l.resumes()
 	cp := l.disk.newest
 	for range pushesPerLife {
 		again := cp != nil && l.rng.IntN(3) == 0

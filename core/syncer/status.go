@@ -32,6 +32,7 @@ type Status struct {
 	Epoch     uint64    `json:"epoch,omitempty"`  // ours, once claimed
 	Head      uint64    `json:"head,omitempty"`   // newest commit number known, once listed
 
+	Looked  time.Time    `json:"looked,omitzero"` // when the target was last asked whether the repository is still ours; zero = never. It was then as the status says
 	Fencing Fencing      `json:"fencing"`
 	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed, in this run or one before; nil = never
 
@@ -65,7 +66,7 @@ func (w *Worker) Status() Status {
 	s := Status{
 		Target: w.cfg.Target, Prefix: w.cfg.Prefix,
 		Condition: w.condition, Reason: w.reason, Behind: w.behind, Epoch: w.epoch, Head: w.head, TakenBy: w.takenBy,
-		Fencing: cmp.Or(w.cfg.Fencing, FencingRequired), Rights: w.shown.Rights,
+		Looked: w.shown.Looked, Fencing: cmp.Or(w.cfg.Fencing, FencingRequired), Rights: w.shown.Rights,
 		Committed: w.shown.Committed, Lost: w.shown.Lost, Proof: w.shown.Proof, Damage: w.shown.Damage,
 		Success: w.shown.Success, Periodic: w.shown.Periodic, PeriodicAt: w.shown.PeriodicAt,
 		Failure: w.shown.Failure, PeriodicFailure: w.shown.PeriodicFailure, FailedAt: w.shown.FailedAt, Failures: w.shown.Failures,
