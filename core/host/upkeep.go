@@ -12,9 +12,16 @@ import (
 // keeper maintains one repository beside the pushes of one run: each push that succeeded is followed by retention and a sweep. Pushes that end while
 // one runs are followed by one more, not by one each. What fails is shown by status and tried again after the next push.
 type keeper struct {
-	worker *syncer.Worker
+	worker maintainer
 	due    chan struct{} // holds at most one
 }
+
+// maintainer is what a keeper needs of a syncer.Worker.
+type maintainer interface {
+	Maintain(ctx context.Context, req syncer.MaintainRequest) (syncer.MaintainReport, error)
+}
+
+func newKeeper(worker maintainer) *keeper { return &keeper{worker: worker, due: make(chan struct{}, 1)} }
 
 // pushed says that a push has succeeded. It never waits.
 func (k *keeper) pushed() {
@@ -34,6 +41,9 @@ func (k *keeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-k.due:
+			if ctx.Err() != nil {
+				return // both were ready; what is begun now would be cut off
+			}
 			_, _ = k.worker.Maintain(ctx, syncer.MaintainRequest{}) // the worker notes what became of it, and logs it
 		}
 	}
@@ -44,7 +54,7 @@ func (r *run) keep(block config.Sync, worker *syncer.Worker) *keeper {
 	if block.Retention == nil {
 		return nil // nothing goes unless somebody asks
 	}
-	k := &keeper{worker: worker, due: make(chan struct{}, 1)}
+	k := newKeeper(worker)
 	r.keepers = append(r.keepers, k)
 	return k
 }
@@ -62,21 +72,34 @@ func (p *pipeline) unseen(r *run) []*syncer.Worker {
 // keepLooping drives the run's loop, with the keepers, the first look at each target and the late claims beside it, and returns when all of them have
 // ended.
 func (p *pipeline) keepLooping(ctx context.Context, r *run) error {
-	beside, stop := context.WithCancel(ctx)
-	var others sync.WaitGroup
+	var beside []func(context.Context)
 	for _, k := range r.keepers {
-		others.Go(func() { k.run(beside) })
+		beside = append(beside, k.run)
 	}
 	for _, w := range p.unseen(r) {
-		others.Go(func() { p.lookOnce(beside, r, w) })
+		beside = append(beside, func(ctx context.Context) { p.lookOnce(ctx, r, w) })
 	}
 	for _, w := range r.late {
-		others.Go(func() { p.claimLate(beside, w) })
+		beside = append(beside, func(ctx context.Context) { p.claimLate(ctx, w) })
 	}
-	err := r.loop.Run(ctx)
-	r.phase("ending maintenance", nil)
+	return alongside(ctx, beside, func() error {
+		err := r.loop.Run(ctx)
+		r.phase("ending maintenance", nil)
+		return err
+	})
+}
+
+// alongside runs main with others beside it. Once main has ended, those are told to, and it returns when the last of them has.
+func alongside(ctx context.Context, others []func(context.Context), main func() error) error {
+	beside, stop := context.WithCancel(ctx)
+	defer stop()
+	var group sync.WaitGroup
+	for _, other := range others {
+		group.Go(func() { other(beside) })
+	}
+	err := main()
 	stop()
-	others.Wait()
+	group.Wait()
 	return err
 }
 
