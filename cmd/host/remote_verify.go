@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,17 +78,48 @@ func (p *program) verify(cmd *cobra.Command, pipeline string, o client.VerifyOpt
 
 func (p *program) verified(cmd *cobra.Command, pipeline string, o client.VerifyOptions) ([]client.VerifyView, error) {
 	ctx := cmd.Context()
+	bar := p.progress("verifying")
+	defer bar.end()
 	if p.config == "" {
+		defer p.watchVerify(ctx, pipeline, o.Target, bar)()
 		return p.clientFor(0).Verify(ctx, pipeline, o)
 	}
 	offline, err := p.offline(ctx, pipeline, true)
 	if err != nil {
 		return nil, err
 	}
-	bar := p.progress("verifying")
-	defer bar.end()
 	views, err := offline.Verify(ctx, o, bar.report)
 	return views, offlineError(err)
+}
+
+// watchVerify asks the host every half second how far it is, until it is stopped.
+func (p *program) watchVerify(ctx context.Context, pipeline, target string, bar *progress) (stop func()) {
+	if p.asJSON {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		every := time.NewTicker(500 * time.Millisecond)
+		defer every.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-every.C:
+			}
+			view, err := p.client().Pipeline(ctx, pipeline)
+			if err != nil {
+				continue // the verification itself will say so
+			}
+			for _, t := range view.Targets {
+				if v := t.Verifying; v != nil && (target == "" || target == t.Target) {
+					bar.report(v.Done, v.Total)
+				}
+			}
+		}
+	})
+	return func() { cancel(); watching.Wait() }
 }
 
 // verifyOutcome is why the command does not end with 0: what is broken comes before what could not be looked at.

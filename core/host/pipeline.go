@@ -44,12 +44,13 @@ type pipeline struct {
 	recalled bool  // record is what pipeline.json says, or there is none
 	record   checkpoint.Pipeline
 	desired  checkpoint.Desired
-	run      *run                // the current or the last one; nil before the first
-	workers  []*syncer.Worker    // in the order of the sync blocks; empty before the first state
-	summary  circuit.SyncSummary // of sync status, as saved; a loop knows better
-	rest     rest                // what it held when nothing ran last
-	follower *syncer.Follower    // of a standby; nil = it has not followed in this host
-	refused  string              // why the last activation failed; "" = it did not
+	run      *run                       // the current or the last one; nil before the first
+	workers  []*syncer.Worker           // in the order of the sync blocks; empty before the first state
+	summary  circuit.SyncSummary        // of sync status, as saved; a loop knows better
+	rest     rest                       // what it held when nothing ran last
+	follower *syncer.Follower           // of a standby; nil = it has not followed in this host
+	reading  map[string]syncer.Progress // how far the verifications are that read chunks, by target
+	refused  string                     // why the last activation failed; "" = it did not
 }
 
 // newPipeline takes the pipeline's folder. What it remembers is read here, so that status tells what is safe before the first run; when it

@@ -21,7 +21,9 @@ type maintainer interface {
 	Maintain(ctx context.Context, req syncer.MaintainRequest) (syncer.MaintainReport, error)
 }
 
-func newKeeper(worker maintainer) *keeper { return &keeper{worker: worker, due: make(chan struct{}, 1)} }
+func newKeeper(worker maintainer) *keeper {
+	return &keeper{worker: worker, due: make(chan struct{}, 1)}
+}
 
 // pushed says that a push has succeeded. It never waits.
 func (k *keeper) pushed() {

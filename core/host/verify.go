@@ -70,6 +70,8 @@ func (p *pipeline) verify(ctx context.Context, block config.Sync, req syncer.Ver
 	if why := p.host.down(block.Target); why != "" {
 		return syncer.VerifyReport{}, errors.New(why)
 	}
+	req.Progress = func(now syncer.Progress) { p.readSo(block.Target, now) }
+	defer p.readAll(block.Target)
 	if w := p.worker(block.Target); w != nil {
 		return w.Verify(ctx, req)
 	}
@@ -79,6 +81,22 @@ func (p *pipeline) verify(ctx context.Context, block config.Sync, req syncer.Ver
 	}
 	req.Spool = p.host.spool
 	return reader.Verify(ctx, req)
+}
+
+// readSo shows how far a verification is; of two at once, the one that told last.
+func (p *pipeline) readSo(target string, now syncer.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reading == nil {
+		p.reading = map[string]syncer.Progress{}
+	}
+	p.reading[target] = now
+}
+
+func (p *pipeline) readAll(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.reading, target)
 }
 
 // worker is that of a target; nil = the pipeline has not come to a state yet.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,6 +36,8 @@ type look struct {
 	standby  bool
 	followed *checkpoint.Followed
 	refused  string
+
+	reading map[string]syncer.Progress
 
 	late []*syncer.Worker // of the targets that were not claimed when this run was activated
 }
@@ -84,7 +87,7 @@ func (p *pipeline) glance() (look, *circuit.Loop, []*syncer.Worker) {
 		Circuit: circuitView(p.cfg), Storage: p.host.storageView(p.cfg),
 		Schedule: client.CheckpointRule{Interval: written(p.cfg.Checkpoint.Interval), Keep: p.cfg.Checkpoint.Keep},
 	}}
-	l.follower, l.refused = p.follower, p.refused
+	l.follower, l.refused, l.reading = p.follower, p.refused, maps.Clone(p.reading)
 	l.standby, l.followed = p.record.Standby || p.desired == checkpoint.Standby, p.record.Followed
 	if p.err != nil {
 		l.view.Error = p.err.Error()
@@ -140,6 +143,9 @@ func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 	}
 	if i < len(l.workers) {
 		l.describeTarget(&view, l.workers[i])
+	}
+	if now, ok := l.reading[block.Target]; ok {
+		view.Verifying = &client.Progress{Commit: now.Commit, Done: now.Done, Total: now.Total}
 	}
 	if l.loop != nil && i < len(l.loop.Targets) {
 		view.NextPush = due(l.loop.Targets[i].NextPeriodic, h.opts.Now())

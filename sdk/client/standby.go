@@ -49,7 +49,7 @@ func (l LagView) None() bool {
 	return l.Seconds == 0 && l.Steps != nil && *l.Steps == 0 && l.Commits != nil && *l.Commits == 0
 }
 
-// Progress of a pull.
+// Progress of a pull, or of a verification.
 type Progress struct {
 	Commit uint64 `json:"commit"`
 	Done   int64  `json:"done_bytes"`
