@@ -133,7 +133,7 @@ func TestARestartedHostMaintainsItsOwnRepositoryWithoutAPush(t *testing.T) {
 	if s := w.Status(); s.Epoch != 2 {
 		t.Errorf("the push has claimed epoch %d", s.Epoch)
 	}
-	checkLine(t, a, "after it")
+	a.wantRestorable(1, 3, 4, 5)
 }
 
 // CASES A37, A43
