@@ -74,9 +74,9 @@ func (b *book) see(f Facts, now time.Time) {
 		t.learn(b.checkpoints.published, s)
 		switch {
 		case s.Fenced:
-			b.refuse(t, now, ErrFenced)
+			b.refuse(t, now, s.because(ErrFenced))
 		case s.Held:
-			b.refuse(t, now, ErrHeld)
+			b.refuse(t, now, s.because(ErrHeld))
 		}
 	}
 	b.answerWaiters()

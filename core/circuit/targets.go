@@ -69,6 +69,14 @@ func (t *targetBook) facts(s PushState) trigger.TargetFacts {
 	return f
 }
 
+// because adds to a refusal what is known of its cause.
+func (s PushState) because(err error) error {
+	if s.Reason == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, s.Reason)
+}
+
 // enqueue adds a request's share to the end of the queue, or to the entry of the same checkpoint.
 func (t *targetBook) enqueue(c trigger.Checkpoint, g *syncGroup) {
 	for _, a := range t.queue {

@@ -89,10 +89,11 @@ func (p *pipeline) Sync(_ context.Context, target string) (client.SyncStarted, e
 
 // WaitCheckpoint waits until a published checkpoint covers the step.
 func (p *pipeline) WaitCheckpoint(ctx context.Context, step uint64) error {
-	if err := p.wait(ctx, step, (*circuit.Loop).WaitCheckpoint); err != nil || !p.scratch() {
-		return err
+	err := p.wait(ctx, step, (*circuit.Loop).WaitCheckpoint)
+	if p.scratch() {
+		err = errors.Join(err, p.stillCommitted())
 	}
-	return p.stillCommitted()
+	return err
 }
 
 // WaitCommit waits until every target holds a commit that covers the step.

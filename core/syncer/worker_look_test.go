@@ -129,7 +129,7 @@ func TestARestartedHostMaintainsItsOwnRepositoryWithoutAPush(t *testing.T) {
 	}
 	a.mustMaintain(w, MaintainRequest{Thorough: true})
 	a.wantRestorable(1, 3, 4)
-	a.mustPush(w, a.publish(5, map[string]string{"f": "5"}), Periodic)
+	a.mustPush(w, a.publish(5, a.filesOf(5)), Periodic)
 	if s := w.Status(); s.Epoch != 2 {
 		t.Errorf("the push has claimed epoch %d", s.Epoch)
 	}
