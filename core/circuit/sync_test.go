@@ -3,6 +3,7 @@ package circuit
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -126,11 +127,11 @@ func TestAFencedTargetIsReportedAndDoesNotHoldBackSuccess(t *testing.T) {
 func TestARequestToAHeldTargetIsAnsweredAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 0, []time.Duration{time.Second})
-		r.stores[0].state.Held = true
+		r.stores[0].state.Held, r.stores[0].state.Reason = true, "commit 7 is not ours"
 		r.start()
 		made := r.checkpoint()
 		asked := mustSync(t, r.loop, "")
-		if err := answered(t, asked.Done); !errors.Is(err, ErrHeld) {
+		if err := answered(t, asked.Done); !errors.Is(err, ErrHeld) || !strings.HasSuffix(err.Error(), ": commit 7 is not ours") {
 			t.Errorf("answered %v", err)
 		}
 		sleep(time.Hour)
