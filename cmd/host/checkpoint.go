@@ -53,7 +53,7 @@ func (p *program) listCommand() *cobra.Command {
 				all, err := p.client().Checkpoints(ctx, args[0])
 				return errors.Join(err, p.showCheckpoints(all, err))
 			}
-			o, err := p.offline(ctx, args[0], false)
+			o, err := p.offline(ctx, args[0], host.StorageOnly)
 			if err != nil {
 				return err
 			}
@@ -151,7 +151,7 @@ func (p *program) remoteCommand() *cobra.Command {
 				all, err := p.client().RemoteCheckpoints(ctx, args[0], target)
 				return errors.Join(err, p.showCheckpoints(all, err), knownBroken(all))
 			}
-			o, err := p.offline(ctx, args[0], true)
+			o, err := p.offline(ctx, args[0], host.WithTargets)
 			if err != nil {
 				return err
 			}
@@ -218,9 +218,9 @@ func knownBroken(all []client.CheckpointView) error {
 }
 
 // offline reads of the configuration what a command needs that works without a host.
-func (p *program) offline(ctx context.Context, pipeline string, remote bool) (*host.Offline, error) {
+func (p *program) offline(ctx context.Context, pipeline string, scope host.Scope) (*host.Offline, error) {
 	log := hclog.New(&hclog.LoggerOptions{Name: "cairn", Output: p.stderr, Level: hclog.Warn})
-	o, found, err := host.OpenOffline(ctx, p.config, pipeline, remote, log, host.LoadOptions{
+	o, found, err := host.OpenOffline(ctx, p.config, pipeline, scope, log, host.LoadOptions{
 		Getenv: os.LookupEnv, Now: time.Now, DataDir: p.dataDir, Hook: p.hook, //nolint:forbidigo // main hands the clock down
 	})
 	if faults := config.Diagnostics(nil); errors.As(err, &faults) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/host"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -57,6 +58,8 @@ func exitCode(err error) int {
 		return exitUnreachable
 	case is[notFoundError](err):
 		return exitNotFound
+	case is[*host.NotNowError](err):
+		return exitNotNow
 	case is[examError](err):
 		return exitExam
 	case is[unfitError](err):

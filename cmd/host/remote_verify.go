@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cairnsync/cairn/core/host"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -84,7 +85,7 @@ func (p *program) verified(cmd *cobra.Command, pipeline string, o client.VerifyO
 		defer p.watchVerify(ctx, pipeline, o.Target, bar)()
 		return p.clientFor(0).Verify(ctx, pipeline, o)
 	}
-	offline, err := p.offline(ctx, pipeline, true)
+	offline, err := p.offline(ctx, pipeline, host.WithTargets)
 	if err != nil {
 		return nil, err
 	}

@@ -24,18 +24,27 @@ type restoreFlags struct {
 	number                       uint64
 	deltaFrom                    []string
 	preview                      bool
+	inPlace, replaceNewer        bool
 }
 
 func (p *program) restoreCommand() *cobra.Command {
 	var f restoreFlags
 	cmd := &cobra.Command{
-		Use: "restore PIPELINE --config FILE --to DIR", Args: cobra.ExactArgs(1),
-		Short: "Put the files of a checkpoint on a target into a folder; needs no running host",
+		Use: "restore PIPELINE --config FILE --to DIR|--in-place", Args: cobra.ExactArgs(1),
+		Short: "Put the files of a checkpoint on a target into a folder, or into the pipeline; needs no running host",
 		Long: `Read a checkpoint from a target, check every byte, and put its files into a new or empty folder: the newest, or the one that
 --checkpoint, --number or --as-of names. What a folder named by --delta-from has of it is copied from there and checked, and only the rest is
-read from the target. --preview tells what would be done, and writes nothing. To start a pipeline from a target, set start_from_checkpoint in
-its configuration instead.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.restore(cmd, args[0], f) },
+read from the target. --preview tells what would be done, and writes nothing.
+
+With --in-place the checkpoint goes into the storage path of the pipeline, which must not run, and the next start begins from it. What is there is
+moved to a folder beside it and kept; where that holds more than the checkpoint, nothing is done without --replace-newer. Nothing is written to a
+target: one that holds newer commits is held from the next push on, until "cairn pipeline adopt".`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.inPlace {
+				return p.restoreInPlace(cmd, args[0], f)
+			}
+			return p.restore(cmd, args[0], f)
+		},
 	}
 	p.configFlags(cmd)
 	flags := cmd.Flags()
@@ -46,6 +55,8 @@ its configuration instead.`,
 	flags.StringVar(&f.asOf, "as-of", "", "newest checkpoint at or before this moment (RFC 3339)")
 	flags.StringArrayVar(&f.deltaFrom, "delta-from", nil, "folder with content to copy instead of fetching it; may be given several times")
 	flags.BoolVar(&f.preview, "preview", false, "tell what would be restored, fetched and kept, and write nothing")
+	flags.BoolVar(&f.inPlace, "in-place", false, "restore into the pipeline's storage path: its next start begins from the checkpoint")
+	flags.BoolVar(&f.replaceNewer, "replace-newer", false, "with --in-place: also where what is there holds more than the checkpoint")
 	return cmd
 }
 
@@ -54,8 +65,12 @@ its configuration instead.`,
 func (f restoreFlags) selection(given func(flag string) bool) (s host.Selection, err error) {
 	flags := slices.DeleteFunc([]string{"checkpoint", "number", "as-of"}, func(flag string) bool { return !given(flag) })
 	switch {
-	case f.to == "" && !f.preview:
-		return s, usageError{errors.New("name the folder to restore into: --to DIR")}
+	case f.to == "" && !f.preview && !f.inPlace:
+		return s, usageError{errors.New("name the folder to restore into: --to DIR; or restore into the pipeline itself: --in-place")}
+	case f.inPlace && (given("to") || given("delta-from")):
+		return s, usageError{errors.New("--in-place goes without --to, and without --delta-from: it takes what the local checkpoints have of itself")}
+	case f.replaceNewer && !f.inPlace:
+		return s, usageError{errors.New("--replace-newer goes with --in-place: a folder that holds anything is never replaced")}
 	case len(flags) > 1:
 		return s, usageError{fmt.Errorf("--%s: each of them names a checkpoint; give one", strings.Join(flags, " and --"))}
 	case given("checkpoint"):
@@ -71,15 +86,21 @@ func (f restoreFlags) selection(given func(flag string) bool) (s host.Selection,
 	return s, err
 }
 
-func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) error {
+// restorer reads what the flags choose, and opens the pipeline without a host.
+func (p *program) restorer(cmd *cobra.Command, pipeline string, f restoreFlags, scope host.Scope) (*host.Offline, host.Selection, error) {
 	from, err := f.selection(cmd.Flags().Changed)
+	if err == nil && p.config == "" {
+		err = usageError{errors.New("name the configuration file: --config FILE")}
+	}
 	if err != nil {
-		return err
+		return nil, from, err
 	}
-	if p.config == "" {
-		return usageError{errors.New("name the configuration file: --config FILE")}
-	}
-	o, err := p.offline(cmd.Context(), pipeline, true)
+	o, err := p.offline(cmd.Context(), pipeline, scope)
+	return o, from, err
+}
+
+func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) error {
+	o, from, err := p.restorer(cmd, pipeline, f, host.WithTargets)
 	if err != nil {
 		return err
 	}
@@ -92,22 +113,27 @@ func (p *program) restore(cmd *cobra.Command, pipeline string, f restoreFlags) e
 		Target: f.target, From: from, To: f.to, DeltaFrom: f.deltaFrom, Progress: bar.report,
 	})
 	bar.end()
+	if err != nil {
+		return restoreError(err)
+	}
+	to := f.to
+	if to == "" {
+		to = "a new folder"
+	}
+	return p.show(restored, func(w io.Writer) { tellRestored(w, restored, to, from.AsOf) })
+}
+
+func restoreError(err error) error {
 	if errors.Is(err, host.ErrNoCommit) {
 		return notFoundError{err}
 	}
-	if err != nil {
-		return offlineError(err)
-	}
-	return p.show(restored, func(w io.Writer) { tellRestored(w, restored, f.to, from.AsOf) })
+	return offlineError(err)
 }
 
 func tellRestored(w io.Writer, r host.Restored, to string, asOf time.Time) {
 	did, fetched, kept := "restored", "fetched", "were found here and kept"
 	if r.Preview {
 		did, fetched, kept = "would restore", "would fetch", "are found here and would be kept"
-	}
-	if to == "" {
-		to = "a new folder"
 	}
 	fmt.Fprintf(w, "%s checkpoint %s of step %d from %s into %s: commit %d, %d files, %s\n",
 		did, r.UUID, r.Step, strings.Join(r.Where, ", "), to, r.Number, r.Files, size(r.Size))

@@ -15,7 +15,8 @@ type Options struct {
 
 	// Hook, nil in production, is called at each named point of the durable changes, so that tests can crash there:
 	// publish.files-synced, publish.manifest-written, publish.manifest-synced, publish.renamed, publish.synced,
-	// collect.marked, collect.renamed, collect.synced, collect.removed.
+	// collect.marked, collect.renamed, collect.synced, collect.removed, aside.copied,
+	// aside.moved.
 	Hook func(point string)
 }
 
@@ -40,11 +41,11 @@ func openDir(path string, o Options, d disk) (*Dir, error) {
 		return nil, fmt.Errorf("open storage path: %w", err)
 	}
 	if err := makeDirs(d, path); err != nil {
-		return nil, fmt.Errorf("open storage path: %w", err)
+		return nil, fmt.Errorf("open storage path: %w", Unwritable(err))
 	}
 	lock, err := takeLock(path)
 	if err != nil {
-		return nil, err
+		return nil, Unwritable(err)
 	}
 	dir := &Dir{path: path, disk: d, lock: lock}
 	if err := dir.prepare(o); err != nil {

@@ -19,6 +19,8 @@ type Pipeline struct {
 	Honoured []uuid.UUID `json:"honoured"` // values of start_from_checkpoint that were obeyed already
 	History  History     `json:"history"`
 
+	Restoring *Restoring `json:"restoring,omitempty"` // a restore in place that is neither done nor given up
+
 	// What follows is a standby's. A pipeline that never was one has nothing of it in its file, as before there were standbys.
 
 	Standby    bool        `json:"standby,omitempty"`    // it follows a target until it is activated, also while it is stopped
@@ -125,7 +127,7 @@ func checkPipeline(p Pipeline) error {
 	}
 	switch p.Desired {
 	case Running, Paused, Stopped, Standby:
-		return nil
+		return p.Restoring.check()
 	}
 	return fmt.Errorf("desired state %q is unknown", p.Desired)
 }

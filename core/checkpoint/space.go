@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 )
 
@@ -29,4 +30,16 @@ func Explain(path string, err error) error {
 		return err
 	}
 	return &FullError{Path: path, Err: err}
+}
+
+// Unwritable gives err, met in making something anew, the remedy for a place where this user can make nothing, or where a file stands in the way,
+// when that is what it comes from. Any other error, nil among them, stays as it is.
+func Unwritable(err error) error {
+	switch {
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("nothing can be written there: %w: name a folder on a file system, and below a folder, that this user may write to", err)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("a file stands where a folder is needed: %w: name another folder", err)
+	}
+	return err
 }

@@ -28,8 +28,10 @@ type Options struct {
 	// CheckDataDir tells why a folder cannot be data_dir. Nil accepts all.
 	CheckDataDir func(dir string) error
 
-	// Only, when not empty, names a pipeline: nothing is read but its storage and the targets that it syncs to. Its circuit is left out.
-	Only string
+	// Only, when not empty, names a pipeline: nothing is read but its storage and the targets that it syncs to. Its circuit is left out,
+	// unless WithCircuit is set.
+	Only        string
+	WithCircuit bool
 
 	// OnlyTarget, when not empty, names a target: nothing is read but it, and of the pipelines that sync to it their storage. Circuits and the
 	// sync blocks for other targets are left out.

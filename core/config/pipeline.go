@@ -38,7 +38,7 @@ func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 // circuit is left out where only the pipeline's storage is wanted.
 func (s section) circuit(p *Pipeline) {
 	seen := len(s.found)
-	if circuit, ok := s.inner("circuit"); ok && s.opts.whole() {
+	if circuit, ok := s.inner("circuit"); ok && (s.opts.whole() || s.opts.WithCircuit) {
 		p.Circuit = circuit.sql()
 		p.place = diagnostic(Error, s.source, circuit.at, "", "")
 		p.sound = !s.found[seen:].HasErrors()

@@ -98,7 +98,7 @@ func (h *Host) build() (err error) {
 		}
 	}
 	if err := checkpoint.MakeDirs(h.cfg.Host.DataDir); err != nil {
-		return fmt.Errorf("data folder: %w", err)
+		return fmt.Errorf("data folder: %w", checkpoint.Unwritable(err))
 	}
 	if h.spool, err = syncer.OpenSpool(h.cfg.Host.SpoolDir); err != nil {
 		return err

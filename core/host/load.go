@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -28,14 +30,18 @@ type LoadOptions struct {
 	Hook func(point string)
 }
 
+func (o LoadOptions) circuit() func(config.Pipeline) (circuit.Circuit, error) {
+	if o.Circuit == nil {
+		return builtIn(o.Now)
+	}
+	return o.Circuit
+}
+
 // Load reads a configuration and checks all that can be checked before a host runs: the file itself, each target's body against its
 // plugin's schema and by the plugin's own rules, and each circuit. Plugins are started for it and ended again; nothing else is, and no
 // store is asked. What is at fault does not keep the rest from being checked.
 func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, config.Diagnostics) {
-	l := &loader{now: opts.Now, circuit: opts.Circuit}
-	if l.circuit == nil {
-		l.circuit = builtIn(opts.Now)
-	}
+	l := &loader{now: opts.Now, circuit: opts.circuit()}
 	cfg, found := config.Load(file, config.Options{
 		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts.Now),
 		Hash: pluginhost.Hash, CheckDataDir: checkDataDir,
@@ -64,8 +70,30 @@ func schemaOf(ctx context.Context, now func() time.Time) func(config.Host, confi
 	}
 }
 
-// checkDataDir refuses a data folder whose path leaves no room for the sockets of plugins below it.
-func checkDataDir(dir string) error { return pluginhost.CheckRuntimeDir(runtimeDir(dir)) }
+// checkDataDir refuses a data folder whose path leaves no room for the sockets of plugins below it, and one on a file system that is mounted
+// read-only. Whether this user may write there is not asked: who checks a configuration need not be who runs it.
+func checkDataDir(dir string) error {
+	if err := pluginhost.CheckRuntimeDir(runtimeDir(dir)); err != nil {
+		return err
+	}
+	if readOnly(dir) {
+		return fmt.Errorf("%s lies on a file system that is mounted read-only: choose another folder, or mount it for writing", dir)
+	}
+	return nil
+}
+
+// readOnly tells of a folder, or of where it would be made.
+func readOnly(dir string) bool {
+	const write = 2 // W_OK
+	for {
+		err := syscall.Access(dir, write)
+		parent := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
+			return errors.Is(err, syscall.EROFS)
+		}
+		dir = parent
+	}
+}
 
 // withPlugins lends a folder to run plugins from.
 func withPlugins(dataDir string, now func() time.Time, use func(pluginhost.Options) error) error {

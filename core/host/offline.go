@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/checkpoint"
+	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/pluginhost"
 	"github.com/cairnsync/cairn/core/syncer"
@@ -26,7 +27,18 @@ type Offline struct {
 	log      hclog.Logger
 	now      func() time.Time
 	hook     func(point string)
+	circuit  func(config.Pipeline) (circuit.Circuit, error) // nil = it was not opened WithCircuit
 }
+
+// Scope is how much of a pipeline's configuration a command needs, and has to be in order.
+type Scope int
+
+// The scopes; each holds those before it.
+const (
+	StorageOnly Scope = iota // no plugin is started
+	WithTargets              // the targets' plugins are asked for their schemas
+	WithCircuit              // the files that the circuit names are read
+)
 
 // ErrUnknown says that the configuration has nothing of a name.
 var ErrUnknown = errors.New("no such name in the configuration")
@@ -41,12 +53,11 @@ type Selection struct {
 	AsOf       time.Time // the newest that was taken at or before this moment
 }
 
-// OpenOffline reads of a configuration what concerns one pipeline: its storage and the targets that it syncs to. Nothing else of the file has
-// to be in order, so a restore needs neither the files that the circuit names nor the plugins and variables of other pipelines. With
-// remote its targets' plugins are asked for their schemas; without, no plugin is started.
-func OpenOffline(ctx context.Context, file, pipeline string, remote bool, log hclog.Logger, opts LoadOptions) (*Offline, config.Diagnostics, error) {
-	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline, Hash: pluginhost.Hash}
-	if remote {
+// OpenOffline reads of a configuration what concerns one pipeline, as far as the scope goes. Nothing else of the file has to be in order, so a
+// restore to a folder needs neither the files that the circuit names nor the plugins and variables of other pipelines.
+func OpenOffline(ctx context.Context, file, pipeline string, scope Scope, log hclog.Logger, opts LoadOptions) (*Offline, config.Diagnostics, error) {
+	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline, WithCircuit: scope >= WithCircuit, Hash: pluginhost.Hash}
+	if scope >= WithTargets {
 		options.Schema = schemaOf(ctx, opts.Now)
 	}
 	cfg, found := config.Load(file, options)
@@ -55,7 +66,11 @@ func OpenOffline(ctx context.Context, file, pipeline string, remote bool, log hc
 	}
 	for _, p := range cfg.Pipelines {
 		if p.Name == pipeline {
-			return &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, log: log, now: opts.Now, hook: opts.Hook}, found, nil
+			o := &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, log: log, now: opts.Now, hook: opts.Hook}
+			if scope >= WithCircuit {
+				o.circuit = opts.circuit()
+			}
+			return o, found, nil
 		}
 	}
 	return nil, found, fmt.Errorf("pipeline %q: %w", pipeline, ErrUnknown)

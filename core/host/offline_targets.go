@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/pluginhost"
 	"github.com/cairnsync/cairn/core/syncer"
@@ -30,8 +32,13 @@ type offlineTarget struct {
 	err    error // why it could not be opened
 }
 
-// open starts the plugins of one target, or with "" of all that the pipeline syncs to.
-func (o *Offline) open(ctx context.Context, target string) (_ *offlineTargets, err error) {
+// open starts the plugins of one target, or with "" of all that the pipeline syncs to. Whose repositories they hold is not asked.
+func (o *Offline) open(ctx context.Context, target string) (*offlineTargets, error) {
+	return o.openOf(ctx, target, uuid.Nil)
+}
+
+// openOf refuses repositories of another pipeline than owner; Nil = any will do.
+func (o *Offline) openOf(ctx context.Context, target string, owner uuid.UUID) (_ *offlineTargets, err error) {
 	scratch, err := os.MkdirTemp("", "cairn-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder to work in: %w", err)
@@ -47,7 +54,7 @@ func (o *Offline) open(ctx context.Context, target string) (_ *offlineTargets, e
 	}
 	for _, block := range o.pipeline.Backend.Repositories() {
 		if target == "" || target == block.Target {
-			targets.open = append(targets.open, o.openTarget(ctx, block, targets))
+			targets.open = append(targets.open, o.openTarget(ctx, block, targets, owner))
 		}
 	}
 	if len(targets.open) == 0 {
@@ -56,7 +63,7 @@ func (o *Offline) open(ctx context.Context, target string) (_ *offlineTargets, e
 	return targets, nil
 }
 
-func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offlineTargets) offlineTarget {
+func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offlineTargets, owner uuid.UUID) offlineTarget {
 	opened := offlineTarget{name: block.Target}
 	for _, t := range o.targets {
 		if t.Name != block.Target {
@@ -73,6 +80,7 @@ func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offline
 	}
 	opened.reader, opened.err = syncer.NewReader(syncer.ReaderConfig{
 		Target: block.Target, Prefix: block.Prefix, Store: hooked(opened.store, o.hook), Now: o.now, Log: o.log, RetryBudget: offlineBudget,
+		Pipeline: owner, PipelineName: o.pipeline.Name,
 	})
 	return opened
 }
@@ -120,10 +128,10 @@ func (t *offlineTargets) close(ctx context.Context) {
 	_ = os.RemoveAll(t.scratch) // what is left lies in the temporary folder, which the system empties
 }
 
-// runFrom is where plugins run from for a while: below the data folder where there is one, for a host runs them from there too, and a temporary
-// folder may lie on a file system that holds no programs.
+// runFrom is where plugins run from for a while: below the data folder where there is one that can be written, for a host runs them from there too, and
+// a temporary folder may lie on a file system that holds no programs.
 func runFrom(dataDir, scratch string) string {
-	if info, err := os.Stat(dataDir); err == nil && info.IsDir() {
+	if info, err := os.Stat(dataDir); err == nil && info.IsDir() && !readOnly(dataDir) {
 		return runtimeDir(dataDir)
 	}
 	return filepath.Join(scratch, "run")

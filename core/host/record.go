@@ -25,6 +25,9 @@ func (p *pipeline) recall() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if record, err = p.endRestoreInPlace(record); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	p.recalled = true
 	if known {

@@ -53,8 +53,7 @@ func (p *pipeline) take(ctx context.Context, r *run, c circuit.Circuit, choice s
 		return nil
 	}
 	if commit := found.commit(choice); commit != nil {
-		of := commit.Checkpoint.Identity
-		if err := sameCircuit(c.Identity(), choice.Checkpoint, circuit.Identity{Kind: of.Kind, Fingerprint: of.Fingerprint}); err != nil {
+		if err := sameCircuit(c.Identity(), choice.Checkpoint, circuitOf(commit)); err != nil {
 			return err
 		}
 	}
@@ -160,10 +159,7 @@ func sameCircuit(now circuit.Identity, checkpoint uuid.UUID, then circuit.Identi
 // fork is the history of a state that goes on from a checkpoint. Another run may have gone on from the same one in another way, so this
 // one gets a lineage of its own.
 func fork(m checkpoint.Manifest) checkpoint.History {
-	at := repository.Point{Step: m.Step}
-	for _, reign := range m.History {
-		at.History = append(at.History, repository.Reign(reign))
-	}
+	at := repository.Point{History: historyOf(m.History), Step: m.Step}
 	var history checkpoint.History
 	for _, reign := range at.Fork(uuid.Must(uuid.NewRandom())) {
 		history = append(history, checkpoint.Reign(reign))

@@ -178,13 +178,10 @@ func (p *pipeline) tellSeen(ctx context.Context, choice syncer.Choice, found see
 	p.mu.Lock()
 	workers, history := p.workers, p.record.History
 	p.mu.Unlock()
-	ours := repository.Point{Step: choice.Step}
-	for _, reign := range history {
-		ours.History = append(ours.History, repository.Reign(reign))
-	}
+	ours := repository.Point{History: historyOf(history), Step: choice.Step}
 	for _, w := range workers {
 		commit := found.commits[w.Status().Target]
-		if commit == nil || !repository.Relate(ours, repository.Point{History: commit.Checkpoint.History, Step: commit.Checkpoint.Step}).OnHistory {
+		if commit == nil || !repository.Relate(ours, pointOf(commit)).OnHistory {
 			continue
 		}
 		if err := w.Seen(ctx, commit.Number, commit.Checkpoint.ID, commit.Checkpoint.Step); err != nil {

@@ -40,6 +40,7 @@ type Pulled struct {
 	Manifest checkpoint.Manifest
 	Commit   CommitInfo
 	Already  bool // it was there; nothing was read
+	Needs    Needs
 }
 
 // Pull makes the selected commit an ordinary local checkpoint with the same id. Every chunk is checked against its digest before it is
@@ -94,7 +95,7 @@ func (r *Reader) pull(ctx context.Context, req PullRequest, c *repository.Commit
 		return Pulled{}, fmt.Errorf("pull commit %d: %w", c.Number, err)
 	}
 	r.log.Info("checkpoint pulled", "checkpoint", m.ID, "commit", c.Number, "step", m.Step)
-	return Pulled{Manifest: m, Commit: infoOf(c)}, nil
+	return Pulled{Manifest: m, Commit: infoOf(c), Needs: fill.needs}, nil
 }
 
 // already answers for a checkpoint that is published here: it must be the same one.
@@ -114,7 +115,8 @@ func already(local *checkpoint.Store, c *repository.Commit) (Pulled, error) {
 		return Pulled{}, fmt.Errorf("pull commit %d: the local checkpoint %s has other content: %w: remove one of the two",
 			c.Number, m.ID, repository.ErrCorrupt)
 	}
-	return Pulled{Manifest: m, Commit: infoOf(c), Already: true}, nil
+	all := func(repository.Place) bool { return true }
+	return Pulled{Manifest: m, Commit: infoOf(c), Already: true, Needs: needsOf(c, repository.RestorePlan{}, all)}, nil
 }
 
 // metaOf is what checkpoint.json shall say.

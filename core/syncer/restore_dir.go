@@ -104,10 +104,10 @@ func openStaging(dest string) (*staging, error) {
 	}
 	s := &staging{path: path, dest: dest}
 	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
-		return nil, elsewhere(err)
+		return nil, checkpoint.Unwritable(err)
 	}
 	if err := os.Mkdir(s.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, elsewhere(err)
+		return nil, checkpoint.Unwritable(err)
 	}
 	s.lock, err = os.OpenFile(s.path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -127,7 +127,7 @@ func checkDestination(dest string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return elsewhere(err)
+		return checkpoint.Unwritable(err)
 	case !info.IsDir():
 		return errors.New("it exists and is not a directory: name a new or an empty directory")
 	}
@@ -139,17 +139,6 @@ func checkDestination(dest string) error {
 		return fmt.Errorf("it is not empty (%q): name a new or an empty directory", entries[0].Name())
 	}
 	return nil
-}
-
-// elsewhere gives the remedy for a place where nothing can be made.
-func elsewhere(err error) error {
-	switch {
-	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("nothing can be written there: %w: name a folder on a file system, and below a folder, that this user may write to", err)
-	case errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("a file stands where a folder is needed: %w: name another folder", err)
-	}
-	return err
 }
 
 // close gives the lock back. What a restore has made so far stays for the next one; an empty directory is no use to anybody.
