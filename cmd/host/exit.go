@@ -52,7 +52,7 @@ func exitCode(err error) int {
 	switch {
 	case is[usageError](err):
 		return exitUsage
-	case is[config.Diagnostics](err):
+	case faulty(err):
 		return exitConfig
 	case is[unreachableError](err):
 		return exitUnreachable
@@ -81,6 +81,12 @@ func exitCode(err error) int {
 		return exitNotFound
 	}
 	return exitFailed
+}
+
+// faulty says that the configuration is to be mended. One that could not be checked is not known to be.
+func faulty(err error) bool {
+	found, ok := errors.AsType[config.Diagnostics](err)
+	return ok && found.HasFaults()
 }
 
 func is[E error](err error) bool {

@@ -41,6 +41,9 @@ func (p *program) runHost(ctx context.Context, listen string, exclude []string) 
 		fmt.Fprintln(p.stderr, "cairn:", err)
 	}
 	cfg, err := p.load(ctx, listen)
+	if ctx.Err() != nil { // nothing has been started; it ends as a host does that is told to end
+		return nil
+	}
 	if err != nil {
 		return err
 	}

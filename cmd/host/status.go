@@ -64,6 +64,9 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 	} else {
 		fmt.Fprintf(w, "  local checkpoint: %s, step %d, %s ago, %s\n", v.Checkpoint.UUID, v.Checkpoint.Step, ago(now, v.Checkpoint.Created), behind(v.Step, v.Checkpoint.Step))
 	}
+	for _, in := range v.StoppedInputs {
+		fmt.Fprintf(w, "  input %s has stopped: %s\n", in.Name, in.Reason)
+	}
 	if v.StepError != "" {
 		fmt.Fprintf(w, "  steps wait: %s\n", v.StepError)
 	}

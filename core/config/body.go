@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ type Body struct {
 	values map[string]any
 	secret map[string]bool
 	places map[string]Diagnostic // where a fault of an attribute is to be shown; "" = the block
+	schema *sdk.Schema           // nil = the block has not been checked
 }
 
 const dots = "••••••"
@@ -60,6 +62,15 @@ func (t Target) Fault(attribute, summary, remedy string) Diagnostic {
 	}
 	place.Severity, place.Summary, place.Remedy = Error, summary, remedy
 	return place
+}
+
+// Unchecked places at the target's block why its body could not be checked, where the reason lies outside of the file.
+func (t Target) Unchecked(summary string) Diagnostic { return t.Body.places[""].unchecked(summary) }
+
+func (d Diagnostic) unchecked(summary string) Diagnostic {
+	d.Severity, d.Summary = Unchecked, summary
+	d.Remedy = "The file may be in order: try again when the cause is gone. A busy machine may be one."
+	return d
 }
 
 // Secrets are the values that the plugin's schema calls secret, for whoever must keep them out of what people see.
@@ -109,9 +120,10 @@ func (s section) body(schemas *schemas, p Plugin) Body {
 	}
 	schema, err := schemas.of(p)
 	if err != nil {
-		s.fault(s.where("plugin"), fmt.Sprintf("plugin %q cannot be asked what it takes", p.Name), err.Error())
+		s.noSchema(p, err)
 		return body
 	}
+	body.schema = &schema
 	seen := len(s.found)
 	inner := s.attributes(body, schema)
 	inner.refuseUnknown(p, schema)
@@ -158,6 +170,15 @@ func (s section) conceal(body Body, schema sdk.Schema, n int) {
 			one.Snippet = ""
 		}
 	}
+}
+
+// noSchema reports a plugin that does not say what it takes.
+func (s section) noSchema(p Plugin, err error) {
+	at := diagnostic(Error, s.source, s.where("plugin"), fmt.Sprintf("plugin %q cannot be asked what it takes", p.Name), err.Error())
+	if silent, ok := errors.AsType[*NoAnswerError](err); ok {
+		at = at.unchecked(fmt.Sprintf("plugin %q gave no answer: %v", p.Name, silent.Err))
+	}
+	s.report(at)
 }
 
 // specOf is the schema as the getters of a section read it.

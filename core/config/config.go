@@ -112,6 +112,7 @@ type Input struct {
 // FileInput reads files from disk.
 type FileInput struct {
 	Path   string // absolute; may be a glob
+	Base   string // the configuration's folder, where the path is written relative to it; "" = it is written absolute
 	Format string // csv, ndjson
 	Follow bool
 }

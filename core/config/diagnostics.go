@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -16,8 +17,9 @@ type Severity string
 
 // The severities.
 const (
-	Error   Severity = "error"
-	Warning Severity = "warning"
+	Error     Severity = "error"
+	Warning   Severity = "warning"
+	Unchecked Severity = "unchecked" // whether there is a fault could not be found out; the cause lies outside of the file
 )
 
 // Diagnostic is one fault of a configuration, with the place to look at and what to do.
@@ -37,12 +39,12 @@ type Diagnostics []Diagnostic
 
 // HasErrors tells whether any of them keeps the host from starting.
 func (d Diagnostics) HasErrors() bool {
-	for _, one := range d {
-		if one.Severity == Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d, func(one Diagnostic) bool { return one.Severity != Warning })
+}
+
+// HasFaults tells whether any of them is to be mended in the file. Errors without faults may be gone at the next attempt.
+func (d Diagnostics) HasFaults() bool {
+	return slices.ContainsFunc(d, func(one Diagnostic) bool { return one.Severity == Error })
 }
 
 // Error makes Diagnostics an error: all of them, as Write shows them.

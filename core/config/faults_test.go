@@ -97,6 +97,8 @@ Give a whole number from 1`},
 		{"a plugin's name is no path", `target "t" { plugin = "../x" }` + "\n" + ok, `no plugin can be named "../x"`},
 		{"a plugin that does not start is named", `target "t" { plugin = "gone" }` + "\n" + ok, `plugin "gone" cannot be asked what it takes
 cairn-plugin-gone: no such file`},
+		{"a plugin that gives no answer is no fault", `target "t" { plugin = "slow" }` + "\n" + ok, `unchecked: cairn.hcl:1:23: plugin "slow" gave no answer: start plugin slow: too late
+The file may be in order: try again`},
 		{"a body lacks no required attribute", body(``), `plugin "store" needs the attribute "path"`},
 		{"a body has no unknown attribute", body("path = \"/x\"\nbukket = 1"), `plugin "store" has no attribute "bukket"
 It has: path, key, mode`},
@@ -183,7 +185,7 @@ func TestPrefixesOnOneTargetDoNotOverlap(t *testing.T) {
 	to := func(name, target, prefix string) string {
 		return pipeline(name, fmt.Sprintf("storage \"file\" {\nsync %q {\nprefix = %q\n}\n}", target, prefix))
 	}
-	targets := target + strings.Replace(target, `"t"`, `"u"`, 1)
+	targets := target + strings.NewReplacer(`"t"`, `"u"`, "/x", "/y").Replace(target)
 	for _, row := range []struct {
 		a, b    string
 		overlap bool

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,13 @@ func evalContext(dir string, getenv func(string) (string, bool)) *hcl.EvalContex
 		"file":    stringFunction("path", func(path string) (string, error) { return included(dir, path) }),
 		"abspath": stringFunction("path", func(path string) (string, error) { return under(dir, path), nil }),
 	}}
+}
+
+// asWritten is the language with an abspath that leaves paths as they are.
+func asWritten(eval *hcl.EvalContext) *hcl.EvalContext {
+	functions := maps.Clone(eval.Functions)
+	functions["abspath"] = stringFunction("path", func(path string) (string, error) { return path, nil })
+	return &hcl.EvalContext{Functions: functions, Variables: eval.Variables}
 }
 
 func stringFunction(param string, call func(string) (string, error)) function.Function {

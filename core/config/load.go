@@ -18,8 +18,8 @@ type Options struct {
 	// Getenv answers env("NAME"). Nil means that no variable is set.
 	Getenv func(name string) (string, bool)
 
-	// Schema asks a plugin for the schema of its targets' bodies. It is called once for each plugin that a target names. Nil leaves
-	// the bodies unchecked, for commands that never start a plugin.
+	// Schema asks a plugin for the schema of its targets' bodies. It is called once for each plugin that a target names. An error with a
+	// NoAnswerError in its chain is no fault of the file. Nil leaves the bodies unchecked, for commands that never start a plugin.
 	Schema func(Host, Plugin) (sdk.Schema, error)
 
 	// Hash answers the checksum of a plugin's file, for the remedy of one that lacks it. Nil leaves it to the reader to find out.
@@ -40,6 +40,14 @@ type Options struct {
 	// DataDir and Listen, when not empty, take the place of what the file says. A relative DataDir stands under the working directory.
 	DataDir, Listen string
 }
+
+// NoAnswerError is a plugin that could not be asked for a reason that is not in the configuration: the machine, or the moment.
+type NoAnswerError struct{ Err error }
+
+func (e *NoAnswerError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *NoAnswerError) Unwrap() error { return e.Err }
 
 // whole says that all of the file is read.
 func (o Options) whole() bool { return o.Only == "" && o.OnlyTarget == "" }

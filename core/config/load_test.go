@@ -35,8 +35,11 @@ func options(t *testing.T) Options {
 	return Options{
 		Getenv: func(name string) (string, bool) { return "s3cret", name == "KEY" },
 		Schema: func(_ Host, p Plugin) (sdk.Schema, error) {
-			if p.Name == "gone" {
+			switch p.Name {
+			case "gone":
 				return sdk.Schema{}, errors.New("start " + p.Path + ": no such file")
+			case "slow":
+				return sdk.Schema{}, &NoAnswerError{errors.New("start plugin slow: too late")}
 			}
 			return schema, nil
 		},
@@ -148,6 +151,7 @@ func TestAWholeConfigurationComesOutTypedAndWithAbsolutePaths(t *testing.T) {
 		"checksum":         {cfg.Targets[0].Plugin.Checksum, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 		"storage path":     {cfg.Pipelines[0].Backend.Path, filepath.Join(dir, "state", "p")},
 		"input path":       {cfg.Pipelines[0].Circuit.Inputs[0].File.Path, filepath.Join(dir, "in", "*.csv")},
+		"input base":       {cfg.Pipelines[0].Circuit.Inputs[0].File.Base, dir},
 		"schema":           {cfg.Pipelines[0].Circuit.Schema, "CREATE TABLE t (n);"},
 		"apply":            {strings.Join(cfg.Pipelines[0].Circuit.Inputs[0].Apply, "|"), "INSERT INTO t VALUES (:record);\n|SELECT 1"},
 		"http format":      {cfg.Pipelines[0].Circuit.Inputs[1].HTTP.Format, "ndjson"},
@@ -216,6 +220,25 @@ func TestOverridesTakeThePlaceOfTheFile(t *testing.T) {
 	}
 	if want := filepath.Join(filepath.Dir(cfg.File), "other", "p"); cfg.Pipelines[0].Backend.Path != want || cfg.Host.Listen != "127.0.0.1:0" {
 		t.Errorf("path %s, listen %s", cfg.Pipelines[0].Backend.Path, cfg.Host.Listen)
+	}
+}
+
+func TestAPathIsRelativeToTheFileWhereItIsWrittenSo(t *testing.T) {
+	for written, relative := range map[string]bool{
+		`"in/*.csv"`: true, `"../in.csv"`: true, `abspath("in/*.csv")`: true, `"${abspath("in")}/*.csv"`: true,
+		`"/in/*.csv"`: false, `abspath("/in")`: false, `"/${env("KEY")}"`: false,
+	} {
+		cfg, found := load(t, strings.Replace(whole, `"in/*.csv"`, written, 1))
+		if len(found) > 0 {
+			t.Fatalf("%s: %v", written, found)
+		}
+		want := ""
+		if relative {
+			want = filepath.Dir(cfg.File)
+		}
+		if got := cfg.Pipelines[0].Circuit.Inputs[0].File.Base; got != want {
+			t.Errorf("path = %s: its base is %q, want %q", written, got, want)
+		}
 	}
 }
 

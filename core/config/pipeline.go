@@ -9,7 +9,7 @@ import (
 
 func (l *loader) pipelines(file section, cfg *Config) []Pipeline {
 	var all []Pipeline
-	names, claims := map[string]hcl.Range{}, &claims{}
+	names, claims := map[string]hcl.Range{}, &claims{targets: cfg.Targets}
 	for _, b := range file.all("pipeline") {
 		if !l.reads(b) {
 			continue
@@ -72,7 +72,7 @@ func (s section) input() Input {
 	case isFile && isHTTP:
 		s.fault(http.at, fmt.Sprintf("input %q has two sources", s.label), "Keep the file block or the http block; a second input can have the other.")
 	case isFile:
-		in.File = &FileInput{Path: file.path("path", s.dir), Format: file.text("format"), Follow: file.boolean("follow")}
+		in.File = &FileInput{Path: file.path("path", s.dir), Base: file.base("path", s.dir), Format: file.text("format"), Follow: file.boolean("follow")}
 	case isHTTP:
 		in.HTTP = &HTTPInput{Format: http.text("format")}
 	default:
@@ -116,7 +116,7 @@ func (s section) fileBackend(p Pipeline, cfg *Config, claims *claims) Backend {
 		}
 		seen[inner.label] = inner.labels
 		if ok {
-			claims.prefix(inner, p.Name, block)
+			claims.repository(inner, p, block)
 			backend.repos = append(backend.repos, block)
 		}
 	}
@@ -137,7 +137,7 @@ func (s section) objectBackend(p Pipeline, cfg *Config, claims *claims) Backend 
 		return backend
 	}
 	if repo, ok := s.repository(s.text("target"), s.where("target"), p, cfg); ok {
-		claims.prefix(s, p.Name, repo)
+		claims.repository(s, p, repo)
 		backend.repos = []Sync{repo}
 	}
 	return backend

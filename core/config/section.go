@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,6 +191,19 @@ func (s section) path(name, base string) string {
 		return ""
 	}
 	return under(base, written)
+}
+
+// base is the folder that a path is written relative to, "" where it is written absolute. abspath("x") is as relative as "x".
+func (s section) base(name, base string) string {
+	a := s.attrs[name]
+	if a == nil {
+		return ""
+	}
+	written, found := a.Expr.Value(asWritten(s.eval)) // the getter of the path itself reports what is wrong with it
+	if found.HasErrors() || written.Type() != cty.String || written.IsNull() || !written.IsKnown() || filepath.IsAbs(written.AsString()) {
+		return ""
+	}
+	return base
 }
 
 // texts takes one string or a list of at least one.

@@ -139,7 +139,7 @@ func inputSpec() block {
 		{Name: "on_error", Kind: text, Default: "record", Enum: []string{"record", "stop"}, Doc: "What a refused record does: `record` notes it in table cairn_errors and goes on, `stop` stops the pipeline."},
 	}, Blocks: []block{
 		{Type: "file", Once: true, Doc: "Records come from files.", Attributes: []attribute{
-			{Name: "path", Kind: path, Required: true, Doc: "A file or a glob. Relative to the configuration file."},
+			{Name: "path", Kind: path, Required: true, Doc: "A file or a glob. Relative to the configuration file, and then its files are known by the path from there, wherever the configuration lies; see [sql-circuit.md](sql-circuit.md)."},
 			{Name: "format", Kind: text, Required: true, Enum: formats, Doc: "csv (with a header row; values are text) or ndjson (one JSON object a line)."},
 			{Name: "follow", Kind: boolean, Default: "false", Doc: "Go on looking for new lines and new files, at most once a second."},
 		}},
@@ -173,7 +173,7 @@ func syncSpec() block {
 		{Name: "pull_interval", Kind: duration, Least: 100 * time.Millisecond, Doc: "While the pipeline is a standby: time from the end of one pull of the newest commit to the next look for a newer one. At most one sync block of a pipeline has it. A primary pays no regard to it, so both hosts can have the same file. Left out: not followed."},
 		{Name: "push_on_shutdown", Kind: boolean, Default: "false", Doc: "Push the last checkpoint when the pipeline stops, within shutdown_timeout."},
 		{Name: "fencing", Kind: text, Default: "required", Enum: []string{"required", "advisory"}, Doc: "What keeps two writers apart: `required` is the store's create-if-absent, which is tried out before the first push, and a store without it is refused; `advisory` pushes to such a store all the same, safe only while one host alone writes there, and every status says so."},
-		{Name: "prefix", Kind: text, Doc: "Start of every key on the target: segments of [a-z0-9._-] joined by `/`, at most 200 bytes, none inside another on one target. Left out: the pipeline's name."},
+		{Name: "prefix", Kind: text, Doc: "Start of every key on the target: segments of [a-z0-9._-] joined by `/`, at most 200 bytes, none inside another on one target, or on two targets that are one place. Left out: the pipeline's name."},
 	}, Blocks: []block{retentionSpec("Which commits the target keeps; the others go after a push. At least one of min_count and min_age is given, and what either of them keeps stays, and so do the newest commit, the newest that was verified, and those that are pinned. Without the block every commit is kept, and nothing is ever deleted unless `cairn remote sweep` is asked for. See [retention.md](retention.md).")}}
 }
 

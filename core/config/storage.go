@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/google/uuid"
@@ -136,38 +135,4 @@ func (s section) refuseStray(b *hcl.Block, summary, remedy string, names ...stri
 		s.fault(a.Range, fmt.Sprintf(summary, a.Name), remedy)
 	}
 	b.Body = rest
-}
-
-// claims remembers who owns which folder and which keys, so that no two pipelines write over each other.
-type claims struct {
-	paths, prefixes []claim
-}
-
-type claim struct {
-	pipeline, target, name string
-	line                   int
-}
-
-func (c *claims) path(s section, pipeline, path string, host Host) {
-	for _, other := range c.paths {
-		if inside(path, other.name) || inside(other.name, path) {
-			s.fault(s.where("path"), fmt.Sprintf("storage path %s overlaps that of pipeline %q", path, other.pipeline), fmt.Sprintf("Line %d has %s. Give each pipeline a folder of its own.", other.line, other.name))
-		}
-	}
-	if inside(path, host.SpoolDir) || inside(host.SpoolDir, path) {
-		s.fault(s.where("path"), fmt.Sprintf("storage path %s overlaps the spool folder %s", path, host.SpoolDir), "The spool is emptied at every start: keep them apart.")
-	}
-	if clean := filepath.Clean(path); clean == "/" || clean == host.DataDir {
-		s.fault(s.where("path"), fmt.Sprintf("storage path %s holds more than one pipeline", clean), "Name a folder below it.")
-	}
-	c.paths = append(c.paths, claim{pipeline: pipeline, name: path, line: s.where("path").Start.Line})
-}
-
-func (c *claims) prefix(s section, pipeline string, block Sync) {
-	for _, other := range c.prefixes {
-		if other.target == block.Target && (inside(block.Prefix, other.name) || inside(other.name, block.Prefix)) {
-			s.fault(s.where("prefix"), fmt.Sprintf("prefix %q overlaps %q of pipeline %q on target %q", block.Prefix, other.name, other.pipeline, block.Target), fmt.Sprintf("See line %d. Give each pipeline a prefix of its own, none inside another.", other.line))
-		}
-	}
-	c.prefixes = append(c.prefixes, claim{pipeline: pipeline, target: block.Target, name: block.Prefix, line: s.where("prefix").Start.Line})
 }

@@ -22,7 +22,7 @@ func builtIn(now func() time.Time) func(config.Pipeline) (circuit.Circuit, error
 func sqlInput(in config.Input, maxBatch int) sqlcircuit.Input {
 	input := sqlcircuit.Input{Name: in.Name, Apply: in.Apply, MaxBatch: maxBatch, OnError: sqlcircuit.OnError(in.OnError)}
 	if in.File != nil {
-		input.File = &sqlcircuit.FileInput{Path: in.File.Path, Format: sqlcircuit.Format(in.File.Format), Follow: in.File.Follow}
+		input.File = &sqlcircuit.FileInput{Path: in.File.Path, Base: in.File.Base, Format: sqlcircuit.Format(in.File.Format), Follow: in.File.Follow}
 	}
 	if in.HTTP != nil {
 		input.HTTP = &sqlcircuit.HTTPInput{Format: sqlcircuit.Format(in.HTTP.Format)}

@@ -28,6 +28,8 @@ type LoadOptions struct {
 
 	// Hook is called at named points of an offline restore, so that tests can crash there. Nil in production.
 	Hook func(point string)
+
+	timeouts pluginhost.Timeouts // of a test; zero = the defaults
 }
 
 func (o LoadOptions) circuit() func(config.Pipeline) (circuit.Circuit, error) {
@@ -39,35 +41,61 @@ func (o LoadOptions) circuit() func(config.Pipeline) (circuit.Circuit, error) {
 
 // Load reads a configuration and checks all that can be checked before a host runs: the file itself, each target's body against its
 // plugin's schema and by the plugin's own rules, and each circuit. Plugins are started for it and ended again; nothing else is, and no
-// store is asked. What is at fault does not keep the rest from being checked.
+// store is asked. What is at fault does not keep the rest from being checked. A plugin that does not answer, because the machine is busy
+// or refuses, is told as config.Unchecked. When ctx ends, so does the check: the configuration is nil, and the one diagnostic says so.
 func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, config.Diagnostics) {
-	l := &loader{now: opts.Now, circuit: opts.circuit()}
+	l := &loader{now: opts.Now, circuit: opts.circuit(), timeouts: opts.timeouts}
 	cfg, found := config.Load(file, config.Options{
-		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts.Now),
+		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts),
 		Hash: pluginhost.Hash, CheckDataDir: checkDataDir,
 	})
-	if cfg == nil {
-		return nil, found
+	if cfg != nil {
+		found = append(found, l.check(ctx, cfg)...)
 	}
-	return cfg, append(found, l.check(ctx, cfg)...)
+	if ctx.Err() != nil { // else the plugins that it cut off would be told as faults
+		return nil, interrupted(ctx, file)
+	}
+	return cfg, found
+}
+
+// interrupted is what is left to say of a configuration whose check was cut off.
+func interrupted(ctx context.Context, file string) config.Diagnostics {
+	return config.Diagnostics{{
+		Severity: config.Unchecked, File: file, Summary: fmt.Sprintf("the check was interrupted: %v", context.Cause(ctx)), Remedy: "Run it again to know whether the file is in order.",
+	}}
 }
 
 // loader checks what only the parts themselves can tell.
 type loader struct {
-	now     func() time.Time
-	circuit func(config.Pipeline) (circuit.Circuit, error)
+	now      func() time.Time
+	circuit  func(config.Pipeline) (circuit.Circuit, error)
+	timeouts pluginhost.Timeouts
 }
 
 // schemaOf asks a plugin what its targets' bodies may hold.
-func schemaOf(ctx context.Context, now func() time.Time) func(config.Host, config.Plugin) (sdk.Schema, error) {
+func schemaOf(ctx context.Context, opts LoadOptions) func(config.Host, config.Plugin) (sdk.Schema, error) {
 	return func(h config.Host, p config.Plugin) (schema sdk.Schema, err error) {
-		err = withPlugins(h.DataDir, now, func(opts pluginhost.Options) error {
-			about, err := pluginhost.Describe(ctx, describeSpec(p), opts)
+		err = withPlugins(h.DataDir, opts.Now, func(run pluginhost.Options) error {
+			run.Timeouts = opts.timeouts
+			about, err := pluginhost.Describe(ctx, describeSpec(p), run)
 			schema = about.Schema
 			return err
 		})
-		return schema, err
+		return schema, outsideFile(ctx, err)
 	}
+}
+
+// outsideFile marks an error of a plugin's start whose cause is not in the configuration: the plugin was too slow, as on a machine under
+// load, the operating system refused, or ctx has ended.
+func outsideFile(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	start, ok := errors.AsType[*pluginhost.StartError](err)
+	if ctx.Err() != nil || ok && (start.Cause == pluginhost.CauseTimeout || start.Cause == pluginhost.CauseOther) {
+		return &config.NoAnswerError{Err: err}
+	}
+	return err
 }
 
 // checkDataDir refuses a data folder whose path leaves no room for the sockets of plugins below it, and one on a file system that is mounted
@@ -99,7 +127,7 @@ func readOnly(dir string) bool {
 func withPlugins(dataDir string, now func() time.Time, use func(pluginhost.Options) error) error {
 	scratch, err := os.MkdirTemp("", "cairn-")
 	if err != nil {
-		return fmt.Errorf("make a folder to run plugins from: %w", err)
+		return &config.NoAnswerError{Err: fmt.Errorf("make a folder to run plugins from: %w", err)}
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // what is left lies in the temporary folder, which the system empties
 	return use(pluginhost.Options{Log: hclog.NewNullLogger(), RuntimeDir: runFrom(dataDir, scratch), Now: now})
@@ -150,7 +178,10 @@ func missingInputs(p config.Pipeline) config.Diagnostics {
 func (l *loader) checkTarget(ctx context.Context, h config.Host, t config.Target) config.Diagnostics {
 	spec, err := pluginSpec(t, "")
 	if err == nil {
-		err = withPlugins(h.DataDir, l.now, func(opts pluginhost.Options) error { return pluginhost.Validate(ctx, spec, opts) })
+		err = withPlugins(h.DataDir, l.now, func(run pluginhost.Options) error {
+			run.Timeouts = l.timeouts
+			return pluginhost.Validate(ctx, spec, run)
+		})
 	}
 	if err == nil {
 		return nil
@@ -162,7 +193,12 @@ func (l *loader) checkTarget(ctx context.Context, h config.Host, t config.Target
 			found = append(found, t.Fault(complaint.Attribute, fmt.Sprintf("target %q: %v", t.Name, complaint.Err), complaint.Hint))
 			continue
 		}
-		found = append(found, t.Fault("", fmt.Sprintf("target %q cannot be checked: %v", t.Name, one), "See what the plugin says, or run `cairn plugin info` on it."))
+		summary := fmt.Sprintf("target %q cannot be checked: %v", t.Name, one)
+		if silent := (*config.NoAnswerError)(nil); errors.As(outsideFile(ctx, one), &silent) {
+			found = append(found, t.Unchecked(summary))
+			continue
+		}
+		found = append(found, t.Fault("", summary, "See what the plugin says, or run `cairn plugin info` on it."))
 	}
 	return found
 }

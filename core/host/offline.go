@@ -58,7 +58,7 @@ type Selection struct {
 func OpenOffline(ctx context.Context, file, pipeline string, scope Scope, log hclog.Logger, opts LoadOptions) (*Offline, config.Diagnostics, error) {
 	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline, WithCircuit: scope >= WithCircuit, Hash: pluginhost.Hash}
 	if scope >= WithTargets {
-		options.Schema = schemaOf(ctx, opts.Now)
+		options.Schema = schemaOf(ctx, opts)
 	}
 	cfg, found := config.Load(file, options)
 	if found.HasErrors() {

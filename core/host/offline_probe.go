@@ -38,7 +38,7 @@ func (t TargetProbe) Known() bool { return t.Use != string(syncer.UseUnknown) }
 // host that runs. ErrUnknown when the configuration has no such target, or no sync block for it.
 func ProbeTarget(ctx context.Context, file, target string, log hclog.Logger, opts LoadOptions) ([]TargetProbe, config.Diagnostics, error) {
 	cfg, found := config.Load(file, config.Options{
-		Getenv: opts.Getenv, DataDir: opts.DataDir, OnlyTarget: target, Schema: schemaOf(ctx, opts.Now),
+		Getenv: opts.Getenv, DataDir: opts.DataDir, OnlyTarget: target, Schema: schemaOf(ctx, opts),
 	})
 	switch {
 	case found.HasErrors():

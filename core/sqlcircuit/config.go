@@ -54,7 +54,10 @@ const (
 
 // FileInput reads files.
 type FileInput struct {
-	Path   string // a glob as of path/filepath; its files are read in the order of their names
+	Path string // a glob as of path/filepath; its files are read in the order of their names
+	// Base is the folder that the names of the files are relative to: by them their positions are kept, and :position shows them. Whoever
+	// moves Base, with the files below it, goes on with the same state. "" = a file is known by its path; else both are absolute.
+	Base   string
 	Format Format
 	// Follow keeps looking, at most once a second, for lines and files that are added; at most 1,000 files. Without it each file is read
 	// once to its end as seen at the start, and a last line without newline counts.
@@ -138,6 +141,8 @@ func (in Input) check() []error {
 		_, err := filepath.Match(in.File.Path, "")
 		fault(in.File.Path == "", "file: path is empty")
 		fault(err != nil, "file: path %q is not a valid pattern", in.File.Path)
+		bothAbsolute := filepath.IsAbs(in.File.Base) && filepath.IsAbs(in.File.Path)
+		fault(in.File.Base != "" && !bothAbsolute, "file: base %q and path %q are not both absolute", in.File.Base, in.File.Path)
 		fault(!in.File.Format.known(), `file: format %q is neither "csv" nor "ndjson"`, in.File.Format)
 	}
 	if h := in.HTTP; h != nil {

@@ -64,23 +64,27 @@ var errNotTaken = errors.New("the input takes no more records")
 
 // look reads what is new in the input's files.
 func (s *fileSource) look(ctx context.Context) error {
-	paths, err := s.paths()
+	names, err := s.list()
 	if err != nil {
 		return err
 	}
-	if err := s.findMoved(ctx, paths); err != nil {
+	if err := s.adopt(ctx, names); err != nil {
 		return err
 	}
-	s.noteMissing(paths)
-	for _, path := range paths {
-		if err := s.visit(ctx, path); err != nil {
+	if err := s.findMoved(ctx, names); err != nil {
+		return err
+	}
+	s.noteMissing(names)
+	for _, name := range names {
+		if err := s.visit(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *fileSource) paths() ([]string, error) {
+// list answers the names of the files that are there, in the order in which they are read.
+func (s *fileSource) list() ([]string, error) {
 	cfg := s.in.cfg.File
 	paths, err := filepath.Glob(cfg.Path)
 	if err != nil {
@@ -95,55 +99,21 @@ func (s *fileSource) paths() ([]string, error) {
 			return nil, fmt.Errorf("%s is not a regular file", path)
 		}
 	}
-	return paths, nil
-}
-
-// findMoved follows files that were renamed: a known position whose path now holds nothing, or another file, moves to a path that is not
-// known yet and holds the file it was taken from.
-func (s *fileSource) findMoved(ctx context.Context, paths []string) error {
-	for from, k := range s.known {
-		if k.length == 0 || s.verdictAt(from, k) == same {
-			continue
-		}
-		for _, to := range paths {
-			if _, known := s.known[to]; known || s.verdictAt(to, k) != same {
-				continue
-			}
-			s.log.Warn("input file was renamed", "input", s.in.cfg.Name, "from", from, "to", to, "offset", k.offset)
-			delete(s.known, from)
-			s.known[to] = k
-			k.leaving, k.reported = false, ""
-			moved := item{mark: true, forget: from, end: k.offset, look: &look{path: to, length: k.length, head: k.head}}
-			if !s.in.put(ctx, []item{moved}) {
-				return errNotTaken
-			}
-			break
-		}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = cfg.name(path)
 	}
-	return nil
-}
-
-// verdictAt compares the file at path with k; a file that cannot be read is not the same, and visit will say why.
-func (s *fileSource) verdictAt(path string, k *tracked) verdict {
-	f, err := os.Open(path)
-	if err != nil {
-		return replaced
-	}
-	defer f.Close()
-	v, err := k.compare(f)
-	if err != nil {
-		return replaced
-	}
-	return v
+	return names, nil
 }
 
 // noteMissing reports, once each, files that were read before and are gone, and a pattern that matches nothing.
-func (s *fileSource) noteMissing(paths []string) {
+func (s *fileSource) noteMissing(names []string) {
 	gone := []string{}
-	for path, k := range s.known {
-		if k.length == 0 || slices.Contains(paths, path) {
+	for name, k := range s.known {
+		if k.length == 0 || slices.Contains(names, name) {
 			continue
 		}
+		path := s.in.cfg.File.place(name)
 		gone = append(gone, path)
 		s.reportOnce(path, k, "input file is gone; its position is kept")
 	}
@@ -151,7 +121,7 @@ func (s *fileSource) noteMissing(paths []string) {
 	switch {
 	case len(gone) > 0:
 		s.in.setNote("gone: " + strings.Join(gone, ", "))
-	case len(paths) == 0:
+	case len(names) == 0:
 		s.in.setNote("no file matches " + s.in.cfg.File.Path)
 	default:
 		s.in.setNote("")
@@ -165,8 +135,9 @@ func (s *fileSource) reportOnce(path string, k *tracked, what string) {
 	}
 }
 
-// visit reads what is new at path, after making sure that it is the file that was read before.
-func (s *fileSource) visit(ctx context.Context, path string) error {
+// visit reads what is new in the file of that name, after making sure that it is the one that was read before.
+func (s *fileSource) visit(ctx context.Context, name string) error {
+	path := s.in.cfg.File.place(name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it went away between the listing and now; the next look reports it
@@ -174,15 +145,15 @@ func (s *fileSource) visit(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("read file: %w", err)
 	}
-	k := s.known[path]
+	k := s.known[name]
 	if k == nil {
 		k = &tracked{}
-		s.known[path] = k
+		s.known[name] = k
 	}
 	v, err := k.compare(f)
 	if err == nil && v != same && k.file != nil && !sameFile(k.file, f) {
 		f.Close()
-		return s.leave(ctx, path, k)
+		return s.leave(ctx, name, k)
 	}
 	k.close()
 	k.file = f
@@ -194,7 +165,7 @@ func (s *fileSource) visit(ctx context.Context, path string) error {
 			"one a name of its own", path, err, k.offset, k.length)
 	}
 	k.reported = ""
-	err = s.read(ctx, path, k, !s.in.cfg.File.Follow)
+	err = s.read(ctx, name, k, !s.in.cfg.File.Follow)
 	if !s.in.cfg.File.Follow {
 		k.close()
 	}
@@ -208,10 +179,10 @@ func sameFile(a, b *os.File) bool {
 }
 
 // leave finishes a file that was rotated away while it was followed: what is left of it is read through the descriptor that was kept, and
-// once more a look later, for a writer that had not reopened yet. Then its last line counts as it stands, and the path begins anew.
-func (s *fileSource) leave(ctx context.Context, path string, k *tracked) error {
-	s.reportOnce(path, k, "input file was rotated")
-	if err := s.read(ctx, path, k, k.leaving); err != nil {
+// once more a look later, for a writer that had not reopened yet. Then its last line counts as it stands, and the name begins anew.
+func (s *fileSource) leave(ctx context.Context, name string, k *tracked) error {
+	s.reportOnce(s.in.cfg.File.place(name), k, "input file was rotated")
+	if err := s.read(ctx, name, k, k.leaving); err != nil {
 		return err
 	}
 	if !k.leaving {
@@ -219,30 +190,40 @@ func (s *fileSource) leave(ctx context.Context, path string, k *tracked) error {
 		return nil
 	}
 	k.close()
-	s.known[path] = &tracked{}
+	s.known[name] = &tracked{}
 	empty := sha256.Sum256(nil)
-	if !s.in.put(ctx, []item{{mark: true, look: &look{path: path, head: empty[:]}}}) {
+	if !s.in.put(ctx, []item{{mark: true, look: &look{name: name, head: empty[:]}}}) {
 		return errNotTaken
 	}
-	return s.visit(ctx, path)
+	return s.visit(ctx, name)
 }
 
 // read queues the records of k.file behind k.offset.
-func (s *fileSource) read(ctx context.Context, path string, k *tracked, final bool) error {
-	now, err := lookAt(path, k.file)
+func (s *fileSource) read(ctx context.Context, name string, k *tracked, final bool) error {
+	if err := s.readOn(ctx, name, k, final); err != nil {
+		if errors.Is(err, errNotTaken) {
+			return err
+		}
+		return fmt.Errorf("read %s: %w", s.in.cfg.File.place(name), err)
+	}
+	return nil
+}
+
+func (s *fileSource) readOn(ctx context.Context, name string, k *tracked, final bool) error {
+	now, err := lookAt(name, k.file)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return err
 	}
 	if now.length < k.length {
-		return fmt.Errorf("read %s: %w", path, errShrunk)
+		return errShrunk
 	}
 	cut, err := k.continued(k.file, now.length)
-	if err == nil && cut {
-		err = fmt.Errorf("its last line, which had no newline and was counted, was continued at byte %d: finish lines before they are "+
-			"read, or use follow", k.offset)
-	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return err
+	}
+	if cut {
+		return fmt.Errorf("its last line, which had no newline and was counted, was continued at byte %d: finish lines before they are "+
+			"read, or use follow", k.offset)
 	}
 	records, err := s.open(k, now, final)
 	if err != nil || records == nil {
@@ -269,7 +250,7 @@ func (s *fileSource) open(k *tracked, now *look, final bool) (*recordReader, err
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", now.path, err)
+		return nil, err
 	}
 	start = max(start, length)
 	return newCSVReader(section(start), start, final, header), nil
@@ -299,7 +280,7 @@ func (s *fileSource) queue(ctx context.Context, records *recordReader, k *tracke
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", now.path, err)
+			return err
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -62,19 +61,19 @@ func (k *tracked) compare(f *os.File) (verdict, error) {
 }
 
 // lookAt takes down what f is now.
-func lookAt(path string, f *os.File) (*look, error) {
+func lookAt(name string, f *os.File) (*look, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
+		return nil, errors.New("it is not a regular file")
 	}
 	head, err := headOf(f, info.Size())
 	if err != nil {
 		return nil, err
 	}
-	return &look{path: path, length: info.Size(), head: head}, nil
+	return &look{name: name, length: info.Size(), head: head}, nil
 }
 
 // headOf hashes the first min(4096, length) bytes.

@@ -14,12 +14,12 @@ type item struct {
 	end     int64
 	look    *look // the file it comes from; nil in an HTTP batch
 	mark    bool
-	forget  string // with mark: the position of this path is dropped
+	forget  string // with mark: the position of this name is dropped
 }
 
 // look is a file as it was when it was looked at. It never changes.
 type look struct {
-	path   string
+	name   string
 	length int64
 	head   []byte // SHA-256 of its first min(4096, length) bytes
 }
@@ -151,7 +151,7 @@ func (in *input) buffered() (n int, asked bool) {
 // position is where an item came from, as :position and cairn_errors show it.
 func (it *item) position(prefix string) string {
 	if it.look != nil {
-		prefix = it.look.path
+		prefix = it.look.name
 	}
 	return prefix + ":" + strconv.FormatInt(it.start, 10)
 }

@@ -23,7 +23,7 @@ CREATE TABLE cairn_inputs (
 ) WITHOUT ROWID;
 CREATE TABLE cairn_files (
   input  TEXT NOT NULL,
-  path   TEXT NOT NULL,
+  path   TEXT NOT NULL,    -- the file's name: relative to FileInput.Base, or absolute
   offset INTEGER NOT NULL, -- of the first byte that no record has taken
   length INTEGER NOT NULL, -- of the file when last seen
   head   BLOB NOT NULL,    -- SHA-256 of its first min(4096, length) bytes

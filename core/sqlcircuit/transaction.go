@@ -170,16 +170,16 @@ func (tx *transaction) setPosition(o outcome) error {
 		tx.seqs[sourceKey{name, o.batch.source}] = o.batch.seq
 		return tx.c.own.setSource.runWith(name, o.batch.source, int64(o.batch.seq))
 	}
-	last := map[string]*item{} // by path: the last item decides
+	last := map[string]*item{} // by the file's name: the last item decides
 	for i := range o.items[:o.taken] {
 		it := &o.items[i]
 		delete(last, it.forget)
-		last[it.look.path] = it
+		last[it.look.name] = it
 	}
-	for _, path := range slices.Sorted(maps.Keys(last)) {
-		it := last[path]
-		if err := tx.c.own.setFile.runWith(name, path, it.end, it.look.length, it.look.head); err != nil {
-			return fmt.Errorf("store position of %s: %w", path, err)
+	for _, file := range slices.Sorted(maps.Keys(last)) {
+		it := last[file]
+		if err := tx.c.own.setFile.runWith(name, file, it.end, it.look.length, it.look.head); err != nil {
+			return fmt.Errorf("store position of %s: %w", file, err)
 		}
 	}
 	return nil

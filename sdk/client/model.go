@@ -20,12 +20,19 @@ type PipelineView struct {
 	Checkpoint   *Point      `json:"checkpoint" doc:"Newest local checkpoint; null when there is none."`
 	Circuit      CircuitView `json:"circuit"`
 
+	StoppedInputs   []StoppedInput `json:"stopped_inputs,omitempty" doc:"Inputs that take no more until a restart."`
 	StepError       string         `json:"step_error,omitempty" doc:"Why steps wait and input is not taken (a full disk); left out when the last step got through."`
 	CheckpointError string         `json:"checkpoint_error,omitempty" doc:"Why the last attempt at a local checkpoint failed; left out when it succeeded."`
 	Storage         StorageView    `json:"storage"`
 	Schedule        CheckpointRule `json:"checkpoint_schedule"`
 	Standby         *StandbyView   `json:"standby" doc:"How it follows its target; null when it is no standby."`
 	Targets         []TargetView   `json:"targets"`
+}
+
+// StoppedInput is an input that takes no more.
+type StoppedInput struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
 }
 
 // Point names a checkpoint and the step it covers.

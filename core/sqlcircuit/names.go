@@ -1,0 +1,146 @@
+package sqlcircuit
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// name is what the file at path is known by, in the state and in :position.
+func (f *FileInput) name(path string) string {
+	if f.Base == "" {
+		return path
+	}
+	name, err := filepath.Rel(f.Base, path)
+	if err != nil {
+		return path // not of two absolute paths
+	}
+	return name
+}
+
+// place is where the file of that name lies, if it is there.
+func (f *FileInput) place(name string) string {
+	if f.Base == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(f.Base, name)
+}
+
+// alias says that two names may be of one file, written once as an absolute path and once relative to a folder that may have been moved since.
+func alias(a, b string) bool {
+	if filepath.IsAbs(a) == filepath.IsAbs(b) {
+		return false
+	}
+	if filepath.IsAbs(b) {
+		a, b = b, a
+	}
+	const up = ".." + string(filepath.Separator)
+	for strings.HasPrefix(b, up) {
+		b = strings.TrimPrefix(b, up)
+	}
+	return strings.HasSuffix(a, string(filepath.Separator)+b)
+}
+
+// adopt gives a file that is not known by its name the position that is kept for it under an alias: an absolute path, as states had before
+// names were relative, or as the configuration had it. What the file holds is compared when it is read, as that of any file which is known.
+func (s *fileSource) adopt(ctx context.Context, names []string) error {
+	for _, name := range names {
+		if _, known := s.known[name]; known {
+			continue
+		}
+		from, found := s.aliasOf(name)
+		if !found {
+			continue
+		}
+		s.log.Info("input file is known by another name", "input", s.in.cfg.Name, "from", from, "to", name, "offset", s.known[from].offset)
+		if err := s.rename(ctx, from, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aliasOf chooses among the aliases of a name. A state that was read on at another place under absolute paths has several: then the file is
+// meant that lies where the name points, else one that holds the same, else the one that most was taken of.
+func (s *fileSource) aliasOf(name string) (chosen string, found bool) {
+	aliases := []string{}
+	for other, k := range s.known {
+		if k.length > 0 && alias(other, name) {
+			aliases = append(aliases, other)
+		}
+	}
+	if len(aliases) == 0 {
+		return "", false
+	}
+	rank := func(other string) int {
+		switch file := s.in.cfg.File; {
+		case file.place(other) == file.place(name):
+			return 0
+		case s.verdictAt(name, s.known[other]) == same:
+			return 1
+		}
+		return 2
+	}
+	return slices.MinFunc(aliases, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(s.known[b].offset, s.known[a].offset), cmp.Compare(a, b))
+	}), true
+}
+
+// findMoved follows files that were renamed: a known position whose place now holds nothing, or another file, moves to a name that is not
+// known yet and holds the file it was taken from. The longest file chooses first, for it fits the fewest.
+func (s *fileSource) findMoved(ctx context.Context, names []string) error {
+	known := make([]string, 0, len(s.known))
+	for name := range s.known {
+		known = append(known, name)
+	}
+	slices.SortFunc(known, func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.known[b].length, s.known[a].length), cmp.Compare(a, b))
+	})
+	for _, from := range known {
+		k := s.known[from]
+		if k.length == 0 || s.verdictAt(from, k) == same {
+			continue
+		}
+		for _, to := range names {
+			if _, known := s.known[to]; known || s.verdictAt(to, k) != same {
+				continue
+			}
+			s.log.Warn("input file was renamed", "input", s.in.cfg.Name, "from", from, "to", to, "offset", k.offset)
+			if err := s.rename(ctx, from, to); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// rename keeps a position under another name, from the next step on.
+func (s *fileSource) rename(ctx context.Context, from, to string) error {
+	k := s.known[from]
+	delete(s.known, from)
+	s.known[to] = k
+	k.leaving, k.reported = false, ""
+	moved := item{mark: true, forget: from, end: k.offset, look: &look{name: to, length: k.length, head: k.head}}
+	if !s.in.put(ctx, []item{moved}) {
+		return errNotTaken
+	}
+	return nil
+}
+
+// verdictAt compares the file of that name with k; a file that cannot be read is not the same, and visit will say why.
+func (s *fileSource) verdictAt(name string, k *tracked) verdict {
+	f, err := os.Open(s.in.cfg.File.place(name))
+	if err != nil {
+		return replaced
+	}
+	defer f.Close()
+	v, err := k.compare(f)
+	if err != nil {
+		return replaced
+	}
+	return v
+}
