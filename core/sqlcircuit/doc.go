@@ -7,6 +7,9 @@
 // the state and the positions never disagree, and after any crash or restore each record counts exactly once. HTTP batches are deduplicated
 // by source and sequence number, kept in the same transaction; a client that gives neither may count twice when it repeats a request.
 //
+// A file's position is kept under its name: the path relative to FileInput.Base, so that the state goes on wherever the base lies. What the
+// file holds decides whether it is the one of that name; see decision 0015.
+//
 // # What a statement sees
 //
 // Each statement may use :record (the record as JSON text), :input (the input's name) and :position (where the record came from, as text).
