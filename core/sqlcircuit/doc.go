@@ -8,7 +8,7 @@
 // by source and sequence number, kept in the same transaction; a client that gives neither may count twice when it repeats a request.
 //
 // A file's position is kept under its name: the path relative to FileInput.Base, so that the state goes on wherever the base lies. What the
-// file holds decides whether it is the one of that name; see decision 0015.
+// file holds decides whether it is the one of that name; see decision 0016.
 //
 // # What a statement sees
 //
