@@ -135,6 +135,7 @@ func TestAFencedWorkerDoesNotClaimAgainByItself(t *testing.T) {
 // CASES A43: every call of look, probe, claim, seal, settle and commit once with its answer lost, and once not made at all. Whatever was
 // said, what follows makes one line, and the writer before stays fenced from the moment at which the claim has landed.
 func TestATakeoverThatLosesAnyAnswerIsGoneOnWith(t *testing.T) {
+	t.Parallel()
 	for _, after := range []bool{false, true} {
 		for n := int64(1); ; n++ {
 			if !takeoverLosing(t, n, after) {

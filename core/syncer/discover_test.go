@@ -220,6 +220,7 @@ func TestOrderIsByNumberWhateverTheClocksSay(t *testing.T) {
 
 // CASES A34
 func TestMoreCommitsThanAnyPageHoldsAreAllSeen(t *testing.T) {
+	t.Parallel()
 	a := newAuthor(t)
 	files := small("the same in all")
 	for step := range uint64(1100) {

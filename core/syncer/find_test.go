@@ -54,6 +54,7 @@ func TestACommitIsFoundByIDByNumberAndByTime(t *testing.T) {
 
 // CASES A68
 func TestAMomentNearTheNewestTakesAFewRequestsHoweverLongTheHistoryIs(t *testing.T) {
+	t.Parallel()
 	a := newAuthor(t)
 	files := small("the same in all")
 	const commits = 2 * mostCommits

@@ -267,6 +267,7 @@ func TestARunThatHasNothingToDoMakesFewCalls(t *testing.T) {
 // CASES A24, A26, A33: the history begins with fewer commits than are to be kept, writers are restarted, and pins hold what the rules would not: after every push and sweep each listed commit restores, byte for
 // byte; now and then through the reader that operators use, to a folder.
 func TestAHistoryOfAHundredCheckpointsRestoresAfterEverySweep(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	policy := keeps(repository.Retention{MinCount: 4})
 	w := b.worker(policy)

@@ -54,6 +54,7 @@ func (b *bench) at(n int64, mode string, kill context.CancelFunc) (happened func
 
 // CASES A29, A36: whichever call of a run goes wrong, in whichever way, every commit that a reader lists restores, and another run ends what is left.
 func TestARunThatGoesWrongAtAnyCallLeavesEveryListedCommitRestorable(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	w := b.worker(keeps(repository.Retention{MinCount: 2}))
 	b.pushes(w, 1, 3)

@@ -80,6 +80,7 @@ func (b *bench) plantCommits(last uint64) {
 
 // CASES A34: more keys than a page of a listing or a call of Delete can hold.
 func TestMoreCommitsThanAPageHoldsAreRetiredAndListed(t *testing.T) {
+	t.Parallel()
 	for _, commits := range slices.Compact([]uint64{1001, mostCommits}) {
 		b := newBench(t)
 		b.pushes(b.worker(), 1, 1)

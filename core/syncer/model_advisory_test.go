@@ -9,6 +9,7 @@ import (
 // reads anything that is not whole. Requests of a life that was killed are settled before the next one starts: with nothing to refuse them, one that
 // lands after the next seal would overwrite it, and docs/decisions/0006 says so.
 func TestUnderAdvisoryFencingOneWriterAloneLosesNothing(t *testing.T) {
+	t.Parallel()
 	if replayed(t, play{alone: true}) {
 		return
 	}

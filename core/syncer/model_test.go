@@ -91,6 +91,7 @@ func envNumber(t *testing.T, name string, otherwise uint64) uint64 {
 // TestTheProtocolHoldsWithTheCommitsOfFormatOne plays fewer stories with the real codec: compressing a commit costs more than all the rest of
 // a story.
 func TestTheProtocolHoldsWithTheCommitsOfFormatOne(t *testing.T) {
+	t.Parallel()
 	stage := newStage(t)
 	stage.codec = commitCodec{encode: repository.EncodeCommit, decode: repository.DecodeCommit}
 	for seed := range modelSeeds(t) / 100 {

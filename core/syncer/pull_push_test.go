@@ -37,6 +37,7 @@ func publish(t *testing.T, local *checkpoint.Store, step uint64, files content) 
 }
 
 func TestWhatIsPushedHereIsPulledThere(t *testing.T) {
+	t.Parallel()
 	mem, spool := sdktest.NewMem(), spoolOf(t)
 	_, here := localOf(t)
 	_, there := localOf(t)
