@@ -62,8 +62,11 @@ func addSetting(body map[string]any, attr sdk.Attribute, key, value string) erro
 	default: // durations, sizes and secrets travel as text
 		body[attr.Name] = value
 	}
-	if err != nil {
-		return fmt.Errorf("want a %s: %w", attr.Type, err)
+	switch {
+	case err != nil && attr.Type == sdk.TypeBool:
+		return fmt.Errorf("want true or false, not %q", value)
+	case err != nil:
+		return fmt.Errorf("want a whole number, not %q", value)
 	}
 	return nil
 }

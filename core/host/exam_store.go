@@ -28,7 +28,7 @@ func usable(ctx context.Context, t sdk.Target) error {
 	case err == nil || ctx.Err() != nil:
 		return nil
 	case limited.Err() != nil:
-		err = fmt.Errorf("no answer within %s: %w", usableLimit, err)
+		err = fmt.Errorf("no answer within %s, so the store does not answer or the plugin hangs in the call: %w", usableLimit, err)
 	case !slices.Contains([]sdk.Code{sdk.Unavailable, sdk.Unauthenticated, sdk.PermissionDenied, sdk.InvalidConfig, sdk.NoSpace}, sdk.CodeOf(err)):
 		return nil
 	}

@@ -1,6 +1,10 @@
 package syncer
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cairnsync/cairn/sdk"
+)
 
 // Fencing says what keeps two writers of one repository apart.
 type Fencing string
@@ -41,9 +45,9 @@ type Verdict struct {
 func (r ProbeReport) Judge(fencing Fencing) Verdict {
 	switch {
 	case r.List.lacking():
-		return refused(UseNone, r.List, "the right to list is missing, without which a push cannot prove that its epoch stands", "grant it, for the whole prefix")
+		return refused(UseNone, r.List, r.List.without("list")+" a push cannot prove that its epoch stands", "grant it, for the whole prefix")
 	case r.Read.lacking():
-		return refused(UseNone, r.Read, "the right to read is missing, without which a push cannot tell whose the repository is", "grant it, for the whole prefix")
+		return refused(UseNone, r.Read, r.Read.without("read")+" a push cannot tell whose the repository is", "grant it, for the whole prefix")
 	case r.Write.lacking():
 		return refused(UseReadOnly, r.Write, "it can be read and not written: restores work, pushes do not", "grant the right to write below the prefix")
 	case fencing != FencingAdvisory && r.Conditional.lacking():
@@ -68,8 +72,19 @@ func (r ProbeReport) Judge(fencing Fencing) Verdict {
 // lacking says that the right is known not to be there.
 func (r Right) lacking() bool { return r.State == RightDenied || r.State == RightFailed }
 
+// without begins the reason why nothing goes without a right.
+func (r Right) without(right string) string {
+	if r.State == RightFailed {
+		return "the attempt to " + right + " does not end as the contract says, and without it"
+	}
+	return "the right to " + right + " is missing, and without it"
+}
+
 func refused(use Use, right Right, reason, remedy string) Verdict {
-	if right.State == RightFailed {
+	switch {
+	case right.Code == sdk.Internal.String():
+		remedy = "look at the log of the plugin, which gives no code for this error: that, or a panic, is a defect of the plugin; `cairn plugin check` puts it through the exam"
+	case right.State == RightFailed:
 		remedy += "; what the store answered is not what the contract says: `cairn plugin check` puts the plugin through the exam"
 	}
 	return Verdict{Use: use, Reason: reason, Remedy: remedy, cause: right.cause()}

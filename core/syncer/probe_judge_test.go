@@ -26,9 +26,9 @@ func TestWhatTheRightsMean(t *testing.T) {
 		{name: "no create-if-absent: refused, or advisory", cond: failed, required: UseNone, advisory: UseAdvisory, say: "create-if-absent"},
 		{name: "conditional puts denied: likewise", cond: denied, required: UseNone, advisory: UseAdvisory, say: "create-if-absent"},
 		{name: "no right to list: refused", list: denied, required: UseNone, advisory: UseNone, say: "the right to list"},
-		{name: "a listing that lags: refused", list: failed, required: UseNone, advisory: UseNone, say: "the right to list"},
+		{name: "a listing that lags: refused, and no right is said to be missing", list: failed, required: UseNone, advisory: UseNone, say: "the attempt to list does not end as the contract says"},
 		{name: "no right to read: refused", read: denied, required: UseNone, advisory: UseNone, say: "the right to read"},
-		{name: "a range that is wrong: refused", read: failed, required: UseNone, advisory: UseNone, say: "the right to read"},
+		{name: "a range that is wrong: refused likewise", read: failed, required: UseNone, advisory: UseNone, say: "the attempt to read does not end as the contract says"},
 		{name: "no right to write: restores only", write: denied, required: UseReadOnly, advisory: UseReadOnly, say: "restores work"},
 		{name: "the whole store denied: the right to list is named first", read: denied, write: denied, list: denied, del: denied, cond: denied, required: UseNone, advisory: UseNone, say: "the right to list"},
 		{name: "no answer: to be tried again", read: down, write: down, list: down, del: down, cond: down, required: UseUnknown, advisory: UseUnknown, say: "not known"},
@@ -60,6 +60,16 @@ func TestWhatTheRightsMean(t *testing.T) {
 				t.Errorf("it says %q, want %q", said, row.say)
 			}
 		})
+	}
+}
+
+func TestAPluginThatPanicsIsNotSaidToLackARight(t *testing.T) {
+	var r ProbeReport
+	r.List.good()
+	r.Read.bad(&sdk.Error{Op: "get", Err: errors.New("the plugin panicked at target.go:87: assignment to entry in nil map")})
+	v := r.Judge(FencingRequired)
+	if said := v.Refusal("offsite").Error(); v.Use != UseNone || strings.Contains(said, "right to") || strings.Contains(said, "grant") || !strings.Contains(said, "defect of the plugin") || !strings.Contains(said, "target.go:87") {
+		t.Errorf("%s: %s", v.Use, said)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestAPanicIsThatCallsErrorAndItsStackIsLogged(t *testing.T) {
 		listErr = err
 	}
 	for _, err := range []error{putErr, listErr} {
-		if err == nil || sdk.CodeOf(err) != sdk.Internal || !strings.Contains(err.Error(), "panicked: nil map") {
+		if err == nil || sdk.CodeOf(err) != sdk.Internal || !strings.Contains(err.Error(), ": nil map") {
 			t.Errorf("after a panic: %v", err)
 		}
 	}

@@ -50,7 +50,7 @@ func hungVerdict(after time.Duration) *sdk.Error {
 }
 
 func stallVerdict(after time.Duration) *sdk.Error {
-	return &sdk.Error{Code: sdk.Unavailable, Err: fmt.Errorf("no byte has moved for %s", after), Hint: "the plugin is alive; look at the store and the network to it"}
+	return &sdk.Error{Code: sdk.Unavailable, Err: fmt.Errorf("no byte has moved for %s", after), Hint: "the plugin is alive; look at the store and the network to it, and in the log whether the plugin itself hangs in a call"}
 }
 
 // wait is called before the host waits for an event, heard when it has come.

@@ -15,7 +15,8 @@ import (
 
 // work is the plugin's account of the calls in progress: it lets them in, cancels them all, and waits for them.
 type work struct {
-	log hclog.Logger
+	log     hclog.Logger
+	overdue time.Duration // see overdueAfter; tests have less patience
 
 	mu       sync.Mutex
 	idle     chan struct{} // closed while draining and nothing runs
@@ -25,7 +26,7 @@ type work struct {
 }
 
 func newWork(log hclog.Logger) *work {
-	return &work{log: log, idle: make(chan struct{}), cancels: map[int]context.CancelCauseFunc{}}
+	return &work{log: log, overdue: overdueAfter, idle: make(chan struct{}), cancels: map[int]context.CancelCauseFunc{}}
 }
 
 // do runs one call to its end and gives its gRPC status. A panic is that call's error: the stack goes to the log.
@@ -35,10 +36,11 @@ func (w *work) do(ctx context.Context, op, key string, call func(ctx context.Con
 		return toStatus(whole(err.(*sdk.Error), op, key))
 	}
 	defer leave()
+	defer w.remindOf(ctx, op, key)()
 	defer func() {
 		if p := recover(); p != nil {
 			w.log.Error("panic in a call", "op", op, "key", key, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = toStatus(&sdk.Error{Op: op, Key: key, Err: fmt.Errorf("the plugin panicked: %v", p)})
+			err = toStatus(&sdk.Error{Op: op, Key: key, Err: fmt.Errorf("the plugin panicked%s: %v", panickedAt(), p), Hint: panicHint})
 		}
 	}()
 	if err := call(ctx); err != nil {
