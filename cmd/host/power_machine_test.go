@@ -20,6 +20,7 @@ type machine struct {
 
 	home, vault *disk
 	batch       uint64    // the last one that an asker sent
+	committed   string    // the checkpoint that was last told as committed
 	deafness    *deafness // nil = the kernel makes every sync
 }
 
@@ -78,7 +79,7 @@ func (m *machine) cutPower(point string) (faults []string) {
 	return append(lost(point, written, m.ground()), m.damaged()...)
 }
 
-// pluginsGone waits for the plugins of a host that was killed: they run from copies in its temporary folder.
+// pluginsGone waits for the plugins of a host that was killed: they run from copies in its data folder, or in its temporary one.
 func (m *machine) pluginsGone() {
 	m.t.Helper()
 	limit := time.NewTimer(patience)
@@ -98,7 +99,7 @@ func (m *machine) pluginRuns() bool {
 	programs, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is right
 	return slices.ContainsFunc(programs, func(exe string) bool {
 		program, _ := os.Readlink(exe) // it may have ended
-		return strings.HasPrefix(program, m.temp()+"/")
+		return strings.HasPrefix(program, m.temp()+"/") || strings.HasPrefix(program, m.data+"/")
 	})
 }
 

@@ -14,22 +14,26 @@ type promise struct {
 	told  string
 	ask   func(ctx context.Context, m *machine) error // returns with the answer
 	state string                                      // of the pipeline in the next life
+	known bool                                        // status then knows the commit before anything is asked of the target
 }
 
 func promises() []promise {
 	return []promise{
-		{"a batch is taken", ingest, "running"},
-		{"a checkpoint is published", published, "running"},
-		{"a push is committed", pushed, "running"},
-		{"the pipeline is paused", func(ctx context.Context, m *machine) error { return m.api.Pause(ctx, pipe) }, "paused"},
-		{"the pipeline goes on", func(ctx context.Context, m *machine) error { return m.api.Resume(ctx, pipe) }, "running"},
-		{"the pipeline is stopped", func(ctx context.Context, m *machine) error { return m.api.Stop(ctx, pipe, false) }, "stopped"},
+		{told: "a batch is taken", ask: ingest, state: "running"},
+		{told: "a checkpoint is published", ask: published, state: "running"},
+		{told: "a push is committed", ask: pushed, state: "running", known: true},
+		{told: "the pipeline is paused", ask: func(ctx context.Context, m *machine) error { return m.api.Pause(ctx, pipe) }, state: "paused"},
+		{told: "the pipeline goes on", ask: func(ctx context.Context, m *machine) error { return m.api.Resume(ctx, pipe) }, state: "running"},
+		{told: "the pipeline is stopped", ask: func(ctx context.Context, m *machine) error { return m.api.Stop(ctx, pipe, false) }, state: "stopped"},
 	}
 }
 
 func ingest(ctx context.Context, m *machine) error {
-	m.batch++
-	_, err := m.api.Ingest(ctx, pipe, "calls", "caller", m.batch, "", strings.NewReader(record("calls", int(m.batch), 100)))
+	next := m.batch + 1
+	_, err := m.api.Ingest(ctx, pipe, "calls", "caller", next, "", strings.NewReader(record("calls", int(next), 100)))
+	if err == nil {
+		m.batch = next
+	}
 	return err
 }
 
@@ -44,7 +48,10 @@ func pushed(ctx context.Context, m *machine) error {
 	if err := published(ctx, m); err != nil {
 		return err
 	}
-	_, err := m.api.SyncCheckpoint(ctx, pipe, true)
+	id, err := m.api.SyncCheckpoint(ctx, pipe, true)
+	if err == nil {
+		m.committed = id.String()
+	}
 	return err
 }
 
@@ -72,6 +79,11 @@ func (m *machine) broken(p promise) (faults []string) {
 	state := m.view().State
 	if state != p.state {
 		faults = append(faults, fmt.Sprintf("the pipeline is %s, want %s", state, p.state))
+	}
+	if p.known {
+		if at := m.offsite(); at.Committed == nil || at.Committed.UUID.String() != m.committed || at.Trouble != "" {
+			faults = append(faults, fmt.Sprintf("status knows of %v as committed, want %s; trouble: %s", at.Committed, m.committed, at.Trouble))
+		}
 	}
 	if state == "stopped" {
 		check(m.t, m.api.Start(m.t.Context(), pipe))

@@ -228,6 +228,9 @@ func (s settings) retentionBlock() string {
 	if s.retention == (repository.Retention{}) {
 		return ""
 	}
+	if s.retention.MinAge == 0 {
+		return fmt.Sprintf("retention {\n        min_count = %d\n      }", s.retention.MinCount)
+	}
 	return fmt.Sprintf("retention {\n        min_count = %d\n        min_age   = %q\n      }", s.retention.MinCount, s.retention.MinAge)
 }
 
