@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,17 +14,17 @@ import (
 
 // chores is a maintainer whose runs last an hour, unless they are cut off.
 type chores struct {
-	begun, whole int
+	begun, whole atomic.Int64
 	cut          chan struct{} // one for each run that was cut off
 }
 
 func (c *chores) Maintain(ctx context.Context, _ syncer.MaintainRequest) (syncer.MaintainReport, error) {
-	c.begun++
+	c.begun.Add(1)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		c.whole++
+		c.whole.Add(1)
 		return syncer.MaintainReport{}, nil
 	case <-ctx.Done():
 		c.cut <- struct{}{}
@@ -48,19 +49,19 @@ func TestPushesThatEndWhileARetentionRunsAreFollowedByOneMore(t *testing.T) {
 		k, work := keeping(t)
 		k.pushed()
 		synctest.Wait()
-		equal(t, "begun after a push", work.begun, 1)
+		equal(t, "begun after a push", work.begun.Load(), 1)
 		for range 5 {
 			k.pushed()
 		}
 		synctest.Wait()
-		equal(t, "begun beside the one that runs", work.begun, 1)
+		equal(t, "begun beside the one that runs", work.begun.Load(), 1)
 		time.Sleep(10 * time.Hour)
 		synctest.Wait()
-		equal(t, "in all", work.whole, 2)
+		equal(t, "in all", work.whole.Load(), 2)
 		k.pushed()
 		time.Sleep(10 * time.Hour)
 		synctest.Wait()
-		equal(t, "after one more push", work.whole, 3)
+		equal(t, "after one more push", work.whole.Load(), 3)
 	})
 }
 
@@ -69,7 +70,7 @@ func TestWithoutAPushNothingIsMaintained(t *testing.T) {
 		_, work := keeping(t)
 		time.Sleep(1000 * time.Hour)
 		synctest.Wait()
-		equal(t, "runs", work.begun, 0)
+		equal(t, "runs", work.begun.Load(), 0)
 		var none *keeper
 		none.pushed() // without a retention block
 	})
@@ -92,8 +93,8 @@ func TestARetentionIsCutOffAtTheStopAndNoneBeginsAfterIt(t *testing.T) {
 		<-work.cut
 		equal(t, "error", err, failed)
 		equal(t, "order", slices.Compare(order, []string{"loop", "keeper", "return"}), 0)
-		equal(t, "runs", work.begun, 1)
-		equal(t, "whole ones", work.whole, 0)
+		equal(t, "runs", work.begun.Load(), 1)
+		equal(t, "whole ones", work.whole.Load(), 0)
 	})
 }
 
@@ -105,6 +106,6 @@ func TestWhatIsDueAtTheStopDoesNotBegin(t *testing.T) {
 		k := newKeeper(work)
 		k.pushed()
 		k.run(over)
-		equal(t, "runs", work.begun, 0)
+		equal(t, "runs", work.begun.Load(), 0)
 	}
 }

@@ -333,7 +333,7 @@ func TestAStandbyThatIsToldToFollowAgainKnowsWhatItHasFollowed(t *testing.T) {
 	must(t, h.Stop(t.Context(), "p", false))
 	h.until("it has stopped", func() bool { return h.view("p").State == "stopped" })
 	must(t, os.Rename(w.path("target", "p"), w.path("away")))
-	must(t, h.Client.Standby(t.Context(), "p"))
+	must(t, h.Standby(t.Context(), "p"))
 	h.until("it misses what it has followed", func() bool {
 		s := h.view("p").Standby
 		return s != nil && strings.Contains(s.Error, "nothing is there now")
