@@ -25,23 +25,35 @@ func TestTwoTargetsThatAreOnePlaceTakeOneRepository(t *testing.T) {
 		{"one pipeline, the same folder by abspath", twoTargets(`path = abspath("x")`, `path = abspath("./y/../x")`), both, true},
 		{"how a place is used does not make it another one", twoTargets(`path = "/x"`, "path = \"/x\"\nstrict = true\nwait = \"3s\"\nsize = \"1MiB\""), both, true},
 		{"a default that is written does not make it another one", twoTargets(`path = "/x"`, "path = \"/x\"\nmode = \"safe\""), both, true},
-		{"two pipelines, one of them inside the other", twoTargets(`path = "/x"`, `path = "/x"`),
-			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nsync \"u\" { prefix = \"p/q\" }\n}"), true},
-		{"two pipelines, one of them with object storage", twoTargets(`path = "/x"`, `path = "/x"`),
-			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"object\" {\ntarget = \"u\"\nprefix = \"p\"\n}"), true},
+		{
+			"two pipelines, one of them inside the other", twoTargets(`path = "/x"`, `path = "/x"`),
+			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nsync \"u\" { prefix = \"p/q\" }\n}"), true,
+		},
+		{
+			"two pipelines, one of them with object storage", twoTargets(`path = "/x"`, `path = "/x"`),
+			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"object\" {\ntarget = \"u\"\nprefix = \"p\"\n}"), true,
+		},
 
 		{"two folders", twoTargets(`path = "/x"`, `path = "/x2"`), both, false},
 		{"one may be another account's", twoTargets("path = \"/x\"\nkey = \"a\"", "path = \"/x\"\nkey = \"b\""), both, false},
 		{"one may be at another port", twoTargets("path = \"/x\"\ncount = 1", "path = \"/x\"\ncount = 2"), both, false},
 		{"one may be on another server", twoTargets("path = \"/x\"\ntags = [\"a b\"]", "path = \"/x\"\ntags = [\"a\", \"b\"]"), both, false},
-		{"two pipelines with a prefix each", twoTargets(`path = "/x"`, `path = "/x"`),
-			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nsync \"u\" {}\n}"), false},
-		{"one pipeline with two repositories in one store", twoTargets(`path = "/x"`, `path = "/x"`),
-			to("p", "storage \"file\" {\nsync \"t\" {}\nsync \"u\" { prefix = \"second\" }\n}"), false},
-		{"a seed only reads", twoTargets(`path = "/x"`, `path = "/x"`),
-			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nstart_from_checkpoint = \"latest\"\nseed \"u\" { prefix = \"p\" }\n}"), false},
-		{"a standby only reads", twoTargets(`path = "/x"`, `path = "/x"`),
-			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nsync \"u\" {\nprefix = \"p\"\npull_interval = \"5s\"\n}\n}\ninitial = \"standby\""), false},
+		{
+			"two pipelines with a prefix each", twoTargets(`path = "/x"`, `path = "/x"`),
+			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nsync \"u\" {}\n}"), false,
+		},
+		{
+			"one pipeline with two repositories in one store", twoTargets(`path = "/x"`, `path = "/x"`),
+			to("p", "storage \"file\" {\nsync \"t\" {}\nsync \"u\" { prefix = \"second\" }\n}"), false,
+		},
+		{
+			"a seed only reads", twoTargets(`path = "/x"`, `path = "/x"`),
+			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nstart_from_checkpoint = \"latest\"\nseed \"u\" { prefix = \"p\" }\n}"), false,
+		},
+		{
+			"a standby only reads", twoTargets(`path = "/x"`, `path = "/x"`),
+			to("p", "storage \"file\" {\nsync \"t\" {}\n}") + to("q", "storage \"file\" {\nsync \"u\" {\nprefix = \"p\"\npull_interval = \"5s\"\n}\n}\ninitial = \"standby\""), false,
+		},
 		{"a target that is at fault itself is not compared", twoTargets("", ""), both, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
