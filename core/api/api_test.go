@@ -263,21 +263,23 @@ func TestARequestUnderAForeignHostNameIsRefused(t *testing.T) {
 	}
 }
 
-func TestAWebPageCannotChangeAnything(t *testing.T) {
+func TestAWebPageCanNeitherChangeAnythingNorHaveAnythingDone(t *testing.T) {
 	for name, headers := range map[string]map[string]string{
 		"by its origin":        {"Origin": "http://evil.example"},
 		"by what browsers add": {"Sec-Fetch-Site": "cross-site"},
 	} {
-		p := &fakePipeline{}
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v0/pipelines/p/pause", nil)
-		req.Host = "127.0.0.1:7070"
-		for key, value := range headers {
-			req.Header.Set(key, value)
-		}
-		answer := httptest.NewRecorder()
-		Handler(fakeHost{p: p}).ServeHTTP(answer, req)
-		if answer.Code != http.StatusForbidden || len(p.asked) > 0 || decode[client.Error](t, answer.Body.String()).Code != client.CodeForbiddenHost {
-			t.Errorf("%s: %d %s, asked %v", name, answer.Code, answer.Body, p.asked)
+		for path, method := range map[string]string{"pause": http.MethodPost, "query?sql=SELECT": http.MethodGet} {
+			p := &fakePipeline{rows: rowsOf(nil)}
+			req := httptest.NewRequestWithContext(t.Context(), method, "/v0/pipelines/p/"+path, nil)
+			req.Host = "127.0.0.1:7070"
+			for key, value := range headers {
+				req.Header.Set(key, value)
+			}
+			answer := httptest.NewRecorder()
+			Handler(fakeHost{p: p}).ServeHTTP(answer, req)
+			if answer.Code != http.StatusForbidden || len(p.asked) > 0 || decode[client.Error](t, answer.Body.String()).Code != client.CodeForbiddenHost {
+				t.Errorf("%s %s, %s: %d %s, asked %v", method, path, name, answer.Code, answer.Body, p.asked)
+			}
 		}
 	}
 }

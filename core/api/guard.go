@@ -12,21 +12,29 @@ import (
 func errorType() reflect.Type { return reflect.TypeFor[Error]() }
 
 // guard keeps web pages away. The API listens on loopback without authentication; a page that a person on this machine visits could
-// otherwise speak to it through the browser: by rebinding its own name to 127.0.0.1, which the Host header shows, or by a plain form,
-// which the Origin and Sec-Fetch-Site headers show.
+// otherwise speak to it through the browser: by rebinding its own name to 127.0.0.1, which the Host header shows, or by a plain form or an
+// image, which the Origin and Sec-Fetch-Site headers show. A page could not read the answer of a GET, but have the machine work for it.
 func guard(next http.Handler) http.Handler {
 	foreign := http.NewCrossOriginProtection()
-	foreign.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, Errorf(http.StatusForbidden, client.CodeForbiddenHost, "requests of web pages are refused (origin %q)", r.Header.Get("Origin")))
-	}))
-	next = foreign.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.Host) {
 			refuse(w, Errorf(http.StatusForbidden, client.CodeForbiddenHost, "host %q is not this machine: use 127.0.0.1, [::1] or localhost", r.Host))
 			return
 		}
+		if foreign.Check(asPost(r)) != nil {
+			refuse(w, Errorf(http.StatusForbidden, client.CodeForbiddenHost,
+				"requests of web pages are refused (origin %q): in a browser, type the address instead of following a link", r.Header.Get("Origin")))
+			return
+		}
 		next.ServeHTTP(plainErrors{w}, r)
 	})
+}
+
+// asPost is a request as it is judged: the library lets every GET pass.
+func asPost(r *http.Request) *http.Request {
+	judged := *r
+	judged.Method = http.MethodPost
+	return &judged
 }
 
 // plainErrors labels the HTTP library's own errors as what they are after sameShape: ordinary JSON, not problem+json.

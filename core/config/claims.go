@@ -24,13 +24,24 @@ func (c *claims) path(s section, pipeline, path string, host Host) {
 			s.fault(s.where("path"), fmt.Sprintf("storage path %s overlaps that of pipeline %q", path, other.pipeline), fmt.Sprintf("Line %d has %s. Give each pipeline a folder of its own.", other.line, other.name))
 		}
 	}
-	if inside(path, host.SpoolDir) || inside(host.SpoolDir, path) {
-		s.fault(s.where("path"), fmt.Sprintf("storage path %s overlaps the spool folder %s", path, host.SpoolDir), "The spool is emptied at every start: keep them apart.")
-	}
-	if clean := filepath.Clean(path); clean == "/" || clean == host.DataDir {
+	if clean := filepath.Clean(path); inside(host.DataDir, clean) {
 		s.fault(s.where("path"), fmt.Sprintf("storage path %s holds more than one pipeline", clean), "Name a folder below it.")
+	} else {
+		s.refuseOwn(path, host)
 	}
 	c.paths = append(c.paths, claim{pipeline: pipeline, name: path, line: s.where("path").Start.Line})
+}
+
+// refuseOwn reports a folder that overlaps one of those which the host makes and empties itself.
+func (s section) refuseOwn(path string, host Host) {
+	for _, own := range []struct{ what, folder string }{
+		{"the spool folder", host.SpoolDir}, {"the folder that plugins run from", host.RunDir()}, {"the folder of memory storage", host.MemoryDir()},
+	} {
+		if inside(path, own.folder) || inside(own.folder, path) {
+			s.fault(s.where("path"), fmt.Sprintf("storage path %s overlaps %s %s", path, own.what, own.folder),
+				"The host removes what it finds there: name another folder with path, in the storage block.")
+		}
+	}
 }
 
 // repository claims the keys below a prefix of a target.

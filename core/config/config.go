@@ -10,6 +10,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/cairnsync/cairn/core/trigger"
@@ -35,6 +36,12 @@ type Host struct {
 
 	RequireChecksums bool // no plugin runs unchecked
 }
+
+// RunDir is where plugins run from. It belongs to the host alone.
+func (h Host) RunDir() string { return filepath.Join(h.DataDir, "run") }
+
+// MemoryDir holds what circuits under memory storage work in, which is removed at each start. It belongs to the host alone.
+func (h Host) MemoryDir() string { return filepath.Join(h.DataDir, "memory") }
 
 // Plugin is an executable that serves targets.
 type Plugin struct {

@@ -21,7 +21,7 @@ import (
 // stateDir is the circuit's live folder.
 func (p *pipeline) stateDir() string {
 	if p.dir == nil {
-		return filepath.Join(p.host.cfg.Host.DataDir, "memory", p.cfg.Name)
+		return filepath.Join(p.host.cfg.Host.MemoryDir(), p.cfg.Name)
 	}
 	return p.dir.State()
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/pluginhost"
@@ -65,7 +64,7 @@ func pluginOptions(cfg *config.Config, opts Options) pluginhost.Options {
 	return pluginhost.Options{Log: opts.Log, RuntimeDir: runtimeDir(cfg.Host.DataDir), Now: opts.Now}
 }
 
-func runtimeDir(dataDir string) string { return filepath.Join(dataDir, "run") }
+func runtimeDir(dataDir string) string { return config.Host{DataDir: dataDir}.RunDir() }
 
 // retryPlugins has the plugins of a pipeline's targets ("" = all of them) started again that were given up as broken: whoever starts a
 // pipeline, or asks for a push, has corrected the cause.
