@@ -144,7 +144,7 @@ func (t *takeover) refusal(failure error) *api.Error {
 		}
 	}
 	loss := t.loss()
-	text += "; " + loss.Text + "; activate again to go on from here, or with accept-local to start what is here"
+	text += "; " + loss.Text + "; activate again to go on from here, or with --accept-local to start what is here"
 	answer := api.Errorf(http.StatusConflict, client.CodeActivation, "%s", text).With("claimed", claimed).With("local_copy", t.chosen != nil)
 	if loss.Seconds != nil {
 		answer = answer.With("behind_steps", loss.Steps).With("behind_commits", loss.Commits).With("behind_seconds", *loss.Seconds)

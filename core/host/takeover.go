@@ -135,7 +135,7 @@ func (t *takeover) owner(ctx context.Context) (uuid.UUID, error) {
 }
 
 // errNothing refuses an activation that would begin with an empty state unasked.
-var errNothing = errors.New("there is no checkpoint here, nor on the targets: start the primary first or, to begin with an empty state, activate with accept-local once every target answers")
+var errNothing = errors.New("there is no checkpoint here, nor on the targets: start the primary first or, to begin with an empty state, activate with --accept-local once every target answers")
 
 // claim fences whoever wrote until now, on all targets at once, and finds the newest commit below the seals.
 func (t *takeover) claim(ctx context.Context) error {

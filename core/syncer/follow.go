@@ -46,7 +46,7 @@ func NextPull(f FollowFacts) (FollowStep, error) {
 		return FollowStep{Why: "the checkpoint that is asked for is here; it is not on the target any more"}, nil
 	case have != nil && !f.Holds:
 		return FollowStep{}, fmt.Errorf("target %q: %w: commit %d (step %d) was pulled from below %q and nothing is there now: its disk may not be mounted, or it was "+
-			"wiped; what is here is kept, activate with accept-local to go on from it", f.Target, repository.ErrCorrupt, have.Number, have.Step, f.Prefix)
+			"wiped; what is here is kept, activate with --accept-local to go on from it", f.Target, repository.ErrCorrupt, have.Number, have.Step, f.Prefix)
 	case f.Holds:
 		return FollowStep{Why: fmt.Sprintf("target %q does not hold checkpoint %s", f.Target, f.Pinned)}, nil
 	}

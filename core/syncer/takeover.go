@@ -42,13 +42,13 @@ func TakesNewest(f TakeoverFacts) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("commit %d of target %q (step %d) is older than the copy of commit %d of target %q (step %d), which was not claimed, and is not on its history; "+
-		"what is here is kept, activate with accept-local to go on from it",
+		"what is here is kept, activate with --accept-local to go on from it",
 		newest.Number, f.Target, newest.Checkpoint.Step, have.Number, have.Target, have.Step)
 }
 
 // wentBack tells of a repository whose newest commit has a lower number than one that was pulled from it.
 func wentBack(have *checkpoint.Followed, newest uint64) error {
 	return fmt.Errorf("target %q: %w: commit %d (step %d) was pulled from below %q, and the newest there is now commit %d: it was put back "+
-		"to an earlier state, or made anew; what is here is kept, activate with accept-local to go on from it",
+		"to an earlier state, or made anew; what is here is kept, activate with --accept-local to go on from it",
 		have.Target, repository.ErrCorrupt, have.Number, have.Step, have.Prefix, newest)
 }
