@@ -56,6 +56,7 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 		writeStandby(w, v, *v.Standby, now)
 		return
 	}
+	writeInputs(w, v.Inputs)
 	if v.StartedFrom != "" {
 		fmt.Fprintf(w, "  started: %s\n", v.StartedFrom)
 	}
@@ -63,9 +64,6 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 		fmt.Fprintln(w, "  local checkpoint: none yet")
 	} else {
 		fmt.Fprintf(w, "  local checkpoint: %s, step %d, %s ago, %s\n", v.Checkpoint.UUID, v.Checkpoint.Step, ago(now, v.Checkpoint.Created), behind(v.Step, v.Checkpoint.Step))
-	}
-	for _, in := range v.StoppedInputs {
-		fmt.Fprintf(w, "  input %s has stopped: %s\n", in.Name, in.Reason)
 	}
 	if v.StepError != "" {
 		fmt.Fprintf(w, "  steps wait: %s\n", v.StepError)
@@ -75,6 +73,25 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 	}
 	for _, t := range v.Targets {
 		writeTarget(w, v, t, now)
+	}
+}
+
+// writeInputs tells what is wrong with inputs; of those that are in order there is nothing to say.
+func writeInputs(w io.Writer, inputs []client.InputStats) {
+	for _, in := range inputs {
+		if in.Stopped != "" {
+			fmt.Fprintf(w, "  input %s: STOPPED: %s (%s)\n", in.Name, in.Stopped, in.Remedy)
+		}
+		if in.Note != "" {
+			fmt.Fprintf(w, "  input %s: note: %s\n", in.Name, in.Note)
+		}
+		switch in.Rejected {
+		case 0:
+		case 1:
+			fmt.Fprintf(w, "  input %s: 1 record rejected, see table cairn_errors\n", in.Name)
+		default:
+			fmt.Fprintf(w, "  input %s: %d records rejected, see table cairn_errors\n", in.Name, in.Rejected)
+		}
 	}
 }
 

@@ -26,3 +26,22 @@ func TestATargetThatNobodyHasReachedIsNotCalledEmpty(t *testing.T) {
 		}
 	}
 }
+
+func TestStatusTellsWhatIsWrongWithInputs(t *testing.T) {
+	var text strings.Builder
+	writeStatus(&text, client.PipelineView{Name: "p", State: "running", Step: 1, Inputs: []client.InputStats{
+		{Name: "well", Applied: 7},
+		{Name: "in", Stopped: "read in.csv: it shrank", Remedy: "when that is mended: `cairn pipeline stop p`", Rejected: 1},
+		{Name: "logs", Note: "gone: a.log", Rejected: 12},
+	}}, time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC))
+	want := `p: running at step 1
+  input in: STOPPED: read in.csv: it shrank (when that is mended: ` + "`cairn pipeline stop p`" + `)
+  input in: 1 record rejected, see table cairn_errors
+  input logs: note: gone: a.log
+  input logs: 12 records rejected, see table cairn_errors
+  local checkpoint: none yet
+`
+	if text.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", text.String(), want)
+	}
+}

@@ -17,7 +17,10 @@ type Health struct {
 func (r *routes) health() {
 	huma.Register(r.api, r.operation(http.MethodGet, "/healthz", "healthz", "The process answers", http.StatusOK),
 		func(_ context.Context, _ *empty) (*body[Health], error) { return &body[Health]{Health{"ok"}}, nil })
-	huma.Register(r.api, r.operation(http.MethodGet, "/readyz", "readyz", "Every pipeline is in its desired state", http.StatusOK),
+	ready := r.operation(http.MethodGet, "/readyz", "readyz", "Every pipeline is in its desired state", http.StatusOK)
+	ready.Description = "503 names a pipeline that is not. What a running pipeline has trouble with (an input that has stopped, a target that does not " +
+		"answer) changes nothing here, for the rest of it goes on: watch `inputs` and `targets` of the pipeline."
+	huma.Register(r.api, ready,
 		func(_ context.Context, _ *empty) (*body[Health], error) {
 			if err := r.host.Ready(); err != nil {
 				return nil, Errorf(http.StatusServiceUnavailable, client.CodeNotRunning, "%v", err)

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -86,6 +87,9 @@ func (p *pipeline) dataError(err error) error {
 	}
 	for _, a := range answers {
 		if errors.Is(err, a.is) {
+			if a.is == sqlcircuit.ErrInputStopped {
+				err = fmt.Errorf("%w (%s)", err, begunAnew(p.cfg.Name))
+			}
 			return api.Errorf(a.status, a.code, "pipeline %q: %v", p.cfg.Name, err).After(a.again)
 		}
 	}

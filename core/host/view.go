@@ -106,11 +106,7 @@ func (p *pipeline) View() client.PipelineView {
 	for i, block := range p.cfg.Backend.Repositories() {
 		l.view.Targets = append(l.view.Targets, p.host.targetView(l, i, block))
 	}
-	for _, in := range p.Stats().Inputs {
-		if in.Stopped != "" {
-			l.view.StoppedInputs = append(l.view.StoppedInputs, client.StoppedInput{Name: in.Name, Reason: in.Stopped})
-		}
-	}
+	l.view.Inputs = inputStats(p.cfg.Name, l.counted())
 	return l.view
 }
 

@@ -36,7 +36,7 @@ func (s *fileSource) run(ctx context.Context) {
 		case ctx.Err() != nil || errors.Is(err, errNotTaken):
 			return
 		case err != nil:
-			s.log.Error("input stopped", "input", s.in.cfg.Name, "reason", err)
+			logStop(s.log, s.in, err.Error())
 			s.in.stop(err.Error())
 			s.in.wake()
 			return

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"sync"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 // item is one record on its way from an input to a step, or (with mark) nothing but a new position.
@@ -129,6 +131,10 @@ func (in *input) stop(reason string) {
 	in.stopped = reason
 	in.queue, in.bytes, in.marks = nil, 0, 0
 	in.signalRoom()
+}
+
+func logStop(log hclog.Logger, in *input, reason string) {
+	log.Error("input stopped; it goes on when that is mended and the pipeline is stopped and started", "input", in.cfg.Name, "reason", reason)
 }
 
 func (in *input) setNote(note string) {

@@ -182,7 +182,7 @@ func (c *Circuit) settle(outcomes []outcome) circuit.StepResult {
 			c.sources.advance(sourceKey{o.in.cfg.Name, o.batch.source}, o.batch.seq)
 		}
 		if o.stop != "" {
-			c.log.Error("input stopped", "input", o.in.cfg.Name, "reason", o.stop)
+			logStop(c.log, o.in, o.stop)
 			o.in.stop(o.stop)
 		}
 		if o.batch != nil {

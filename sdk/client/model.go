@@ -20,19 +20,13 @@ type PipelineView struct {
 	Checkpoint   *Point      `json:"checkpoint" doc:"Newest local checkpoint; null when there is none."`
 	Circuit      CircuitView `json:"circuit"`
 
-	StoppedInputs   []StoppedInput `json:"stopped_inputs,omitempty" doc:"Inputs that take no more until a restart."`
+	Inputs          []InputStats   `json:"inputs" doc:"What the inputs have taken, and what is wrong with them; empty while the pipeline does not run."`
 	StepError       string         `json:"step_error,omitempty" doc:"Why steps wait and input is not taken (a full disk); left out when the last step got through."`
 	CheckpointError string         `json:"checkpoint_error,omitempty" doc:"Why the last attempt at a local checkpoint failed; left out when it succeeded."`
 	Storage         StorageView    `json:"storage"`
 	Schedule        CheckpointRule `json:"checkpoint_schedule"`
 	Standby         *StandbyView   `json:"standby" doc:"How it follows its target; null when it is no standby."`
 	Targets         []TargetView   `json:"targets"`
-}
-
-// StoppedInput is an input that takes no more.
-type StoppedInput struct {
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
 }
 
 // Point names a checkpoint and the step it covers.
@@ -247,7 +241,8 @@ type InputStats struct {
 	Applied  int64  `json:"applied" doc:"Records since the state began."`
 	Rejected int64  `json:"rejected" doc:"Records of them that are rows of cairn_errors."`
 	Buffered int    `json:"buffered"`
-	Stopped  string `json:"stopped,omitempty" doc:"Why the input takes no more until a restart."`
+	Stopped  string `json:"stopped,omitempty" doc:"Why the input takes no more until the pipeline is stopped and started; the other inputs go on."`
+	Remedy   string `json:"remedy,omitempty" doc:"How a stopped input begins again, once its reason is mended."`
 	Note     string `json:"note,omitempty" doc:"What its reader noticed: a file that is gone, a pattern that matches nothing."`
 }
 
