@@ -27,6 +27,14 @@ type ingressInput struct {
 	Wait    string `query:"wait" enum:"checkpoint,commit" doc:"Answer only when a checkpoint, or a commit on every target, covers the batch, also one that was applied before. What is known to be gone or broken covers nothing."`
 	Timeout string `query:"timeout" default:"30s" doc:"How long to wait; then the answer is 202 with the step and the reason."`
 	RawBody []byte `contentType:"application/x-ndjson"`
+
+	mediaType string // as the client sent it
+}
+
+// Resolve is called when the body has been read.
+func (in *ingressInput) Resolve(ctx huma.Context) []error {
+	in.mediaType = ctx.Header("Content-Type")
+	return nil
 }
 
 type ingressOutput struct {
@@ -70,12 +78,12 @@ func ingest(ctx context.Context, p Pipeline, in *ingressInput) (*ingressOutput, 
 	if err := canWait(p, in.Wait); err != nil {
 		return nil, err
 	}
-	got, err := p.Ingest(ctx, in.Input, circuit.Batch{Source: in.Source, Seq: in.Seq, Body: bytes.NewReader(in.RawBody)})
+	got, err := p.Ingest(ctx, in.Input, circuit.Batch{Source: in.Source, Seq: in.Seq, Type: in.mediaType, Body: bytes.NewReader(in.RawBody)})
 	if err != nil {
 		return nil, err
 	}
 	out := &ingressOutput{Status: http.StatusOK, Body: client.Ingested{
-		Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, FirstRefusal: got.FirstRefusal, Duplicate: got.Duplicate,
+		Step: got.Step, Applied: got.Applied, Rejected: got.Rejected, FirstRefusal: got.FirstRefusal, Duplicate: got.Duplicate, Note: got.Note,
 	}}
 	if in.Wait == "" {
 		return out, nil

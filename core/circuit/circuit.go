@@ -107,6 +107,7 @@ type Ingester interface {
 type Batch struct {
 	Source string // "" = no deduplication: a client that repeats a request after a lost answer counts twice
 	Seq    uint64 // per source, rising; a batch at or below the source's position is answered Duplicate
+	Type   string // the body's Content-Type, as the client sent it; "" = it sent none
 	Body   io.Reader
 }
 
@@ -116,6 +117,7 @@ type IngestResult struct {
 	Applied, Rejected int
 	FirstRefusal      string // why the first of the rejected records was refused, with its position; "" = none was
 	Duplicate         bool
+	Note              string // what the client should know of a batch that was applied; "" = nothing
 }
 
 // Querier is optional: read-only questions to the live state.

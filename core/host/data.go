@@ -80,6 +80,7 @@ func (p *pipeline) dataError(err error) error {
 		{sqlcircuit.ErrFull, http.StatusTooManyRequests, client.CodeFull, time.Second},
 		{circuit.ErrNoSpace, http.StatusServiceUnavailable, client.CodeNoSpace, 5 * time.Second},
 		{sqlcircuit.ErrBadFormat, http.StatusBadRequest, client.CodeBadRequest, 0},
+		{sqlcircuit.ErrMediaType, http.StatusUnsupportedMediaType, client.CodeMediaType, 0},
 		{sqlcircuit.ErrBadQuery, http.StatusBadRequest, client.CodeBadQuery, 0},
 		{sqlcircuit.ErrQueryTime, http.StatusGatewayTimeout, client.CodeBadQuery, 0},
 		{sqlcircuit.ErrNotRunning, http.StatusServiceUnavailable, client.CodeNotRunning, time.Second},

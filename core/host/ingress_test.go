@@ -118,6 +118,7 @@ func TestEachRefusalOfTheCircuitHasItsStatus(t *testing.T) {
 		{sqlcircuit.ErrFull, 429, true},
 		{circuit.ErrNoSpace, 503, true},
 		{sqlcircuit.ErrBadFormat, 400, false},
+		{sqlcircuit.ErrMediaType, 415, false},
 		{sqlcircuit.ErrBadQuery, 400, false},
 		{sqlcircuit.ErrQueryTime, 504, false},
 		{sqlcircuit.ErrNotRunning, 503, true},

@@ -1,9 +1,12 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/cairnsync/cairn/sdk/client"
@@ -23,7 +26,7 @@ func following(path string) string {
       apply = "INSERT INTO q VALUES (:record)"
     }
   }
-  storage "memory" {}
+  storage "file" {}
 }
 `, path)
 }
@@ -54,6 +57,9 @@ func TestAStoppedInputIsToldByThePipelineWithTheWayOn(t *testing.T) {
 	equal(t, "inputs of a stopped pipeline", len(h.view("q").Inputs), 0)
 	must(t, h.Start(t.Context(), "q"))
 	h.until("the remedy helps", func() bool { return input().Applied == 2 && input().Stopped == "" })
+	var counted strings.Builder
+	must(t, h.Query(t.Context(), "q", "SELECT group_concat(record ->> 'k', ' ') AS taken FROM q", &counted))
+	equal(t, "records, each once", strings.TrimSpace(counted.String()), `{"taken":"a c"}`)
 }
 
 func TestAFileThatIsGoneIsToldByThePipeline(t *testing.T) {
@@ -64,4 +70,29 @@ func TestAFileThatIsGoneIsToldByThePipeline(t *testing.T) {
 	h.until("the record is taken", func() bool { v := h.view("q"); return len(v.Inputs) == 1 && v.Inputs[0].Applied == 1 })
 	must(t, os.Remove(path))
 	h.until("the note", func() bool { return h.view("q").Inputs[0].Note == "gone: "+path })
+}
+
+func TestABatchOfTheOtherFormatIsAnsweredWithItsRemedy(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(conf{}).up()
+	for _, row := range []struct {
+		mediaType string
+		status    int
+	}{
+		{"text/csv", http.StatusUnsupportedMediaType},
+		{"application/x-www-form-urlencoded", http.StatusOK}, // what curl sends
+		{"application/x-ndjson", http.StatusOK},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+ingress, rows(0, 1))
+		must(t, err)
+		req.Header.Set("Content-Type", row.mediaType)
+		resp, err := http.DefaultClient.Do(req)
+		must(t, err)
+		text, err := io.ReadAll(resp.Body)
+		must(t, errors.Join(err, resp.Body.Close()))
+		equal(t, row.mediaType, resp.StatusCode, row.status)
+		if row.status != http.StatusOK {
+			contains(t, string(text), `"error_code":"UnsupportedMediaType"`, "the input takes ndjson: send that as Content-Type application/x-ndjson")
+		}
+	}
 }

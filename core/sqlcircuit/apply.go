@@ -54,7 +54,7 @@ func (c *Circuit) applyRecord(in *input, it *item, prefix string) (refusal strin
 		return "", c.own.closeRecord.run()
 	}
 	if !refuses(err) {
-		return "", fmt.Errorf("input %s: apply record at %s: %w", in.cfg.Name, it.position(prefix), err)
+		return "", fmt.Errorf("input %s: apply record %s: %w", in.cfg.Name, it.where(prefix), err)
 	}
 	if c.writer.autocommit() {
 		return "", &transactionLost{item: it, reason: err.Error()}

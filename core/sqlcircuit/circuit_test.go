@@ -92,8 +92,8 @@ func TestARefusedRecordLeavesNothingButARowOfCairnErrors(t *testing.T) {
 	r.runFor(t, 4)
 	wantRows(t, r.Circuit, "SELECT k FROM first ORDER BY k", "1", "2")
 	wantRows(t, r.Circuit, "SELECT input, position, reason FROM cairn_errors ORDER BY rowid",
-		"in|"+path+":8|UNIQUE constraint failed: once.k",
-		"in|"+path+":16|it is not JSON: invalid character 'o' in literal null (expecting 'u')")
+		"in|"+path+" at byte 8|UNIQUE constraint failed: once.k",
+		"in|"+path+" at byte 16|it is not JSON: invalid character 'o' in literal null (expecting 'u')")
 	in := r.Stats().Inputs[0]
 	if in.Applied != 2 || in.Refused != 2 {
 		t.Fatalf("stats: %+v", in)
@@ -127,7 +127,7 @@ func TestOnErrorStopStopsInFrontOfTheRecordAndGoesOnAfterARestart(t *testing.T) 
 	}
 	r := open(t, dir, cfg)
 	r.runUntil(t, func() bool { return r.Stats().Inputs[0].Stopped != "" })
-	if reason := r.Stats().Inputs[0].Stopped; !strings.Contains(reason, path+":8") || !strings.Contains(reason, "cannot store TEXT") {
+	if reason := r.Stats().Inputs[0].Stopped; !strings.Contains(reason, path+" at byte 8 was refused") || !strings.Contains(reason, "cannot store TEXT") {
 		t.Fatalf("reason: %s", reason)
 	}
 	wantRows(t, r.Circuit, "SELECT k FROM t", "1")
@@ -158,7 +158,7 @@ func TestAnInputWhoseFirst100RecordsAreAllRefusedStopsWithTheFirstReason(t *test
 	r := open(t, dir, cfg)
 	r.runUntil(t, func() bool { return r.Stats().Inputs[0].Stopped != "" })
 	reason := r.Stats().Inputs[0].Stopped
-	if !strings.HasPrefix(reason, "its first 100 records were all refused; the first at "+path+":0: malformed JSON") {
+	if !strings.HasPrefix(reason, "its first 100 records were all refused; the first of "+path+" at byte 0: malformed JSON") {
 		t.Fatalf("reason: %s", reason)
 	}
 	wantRows(t, r.Circuit, "SELECT count(*) FROM cairn_errors", "60") // the second step was given back

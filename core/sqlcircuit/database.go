@@ -160,7 +160,7 @@ func (c *Circuit) loadInputs() ([]*fileSource, error) {
 		if err != nil {
 			return nil, fmt.Errorf("load positions of input %q: %w", cfg.Name, err)
 		}
-		fileSources = append(fileSources, &fileSource{in: in, log: c.log, every: c.limits.lookEach, known: known})
+		fileSources = append(fileSources, newFileSource(in, c.log, c.limits.lookEach, known))
 	}
 	return fileSources, c.loadSources()
 }

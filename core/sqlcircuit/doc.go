@@ -16,7 +16,7 @@
 // A CSV record is an object whose values are all text, keyed by the header; a name that begins with $ is written '$."$x"' in a JSON path. An
 // NDJSON record is the line itself, untouched, so integers keep all their digits as far as SQLite does (64 bits). The statements of a
 // record apply all or none; a record that cannot be read or that a statement refuses becomes a row of the table cairn_errors (input,
-// position, reason). Tables whose names begin with cairn_ belong to this package; queries may read them.
+// position, reason), which says where the record is but does not keep it. Tables whose names begin with cairn_ belong to this package; queries may read them.
 //
 // # Files of the live directory
 //

@@ -16,6 +16,7 @@ var (
 	ErrTooLarge     = errors.New("the batch is too large; send it in smaller ones") // 413
 	ErrFull         = errors.New("the input is full; send the batch again later")   // 429
 	ErrBadFormat    = errors.New("the batch cannot be read")                        // 400
+	ErrMediaType    = errors.New("the batch is of another format")                  // 415
 	ErrNotRunning   = errors.New("the circuit is not running")                      // 503
 	ErrInputStopped = errors.New("the input has stopped")                           // 503
 	ErrBadQuery     = errors.New("the query is refused")                            // 400

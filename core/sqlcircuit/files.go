@@ -2,7 +2,6 @@ package sqlcircuit
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -25,6 +23,13 @@ type fileSource struct {
 	log   hclog.Logger
 	every time.Duration // between two looks
 	known map[string]*tracked
+
+	missing   string         // what of it is not there, as the note says it
+	rotations map[string]int // since the start, by name
+}
+
+func newFileSource(in *input, log hclog.Logger, every time.Duration, known map[string]*tracked) *fileSource {
+	return &fileSource{in: in, log: log, every: every, known: known, rotations: map[string]int{}}
 }
 
 // run reads until everything is read (without follow), the input stops, or ctx ends.
@@ -80,6 +85,7 @@ func (s *fileSource) look(ctx context.Context) error {
 			return err
 		}
 	}
+	s.tell()
 	return nil
 }
 
@@ -106,35 +112,6 @@ func (s *fileSource) list() ([]string, error) {
 	return names, nil
 }
 
-// noteMissing reports, once each, files that were read before and are gone, and a pattern that matches nothing.
-func (s *fileSource) noteMissing(names []string) {
-	gone := []string{}
-	for name, k := range s.known {
-		if k.length == 0 || slices.Contains(names, name) {
-			continue
-		}
-		path := s.in.cfg.File.place(name)
-		gone = append(gone, path)
-		s.reportOnce(path, k, "input file is gone; its position is kept")
-	}
-	slices.Sort(gone)
-	switch {
-	case len(gone) > 0:
-		s.in.setNote("gone: " + strings.Join(gone, ", "))
-	case len(names) == 0:
-		s.in.setNote("no file matches " + s.in.cfg.File.Path)
-	default:
-		s.in.setNote("")
-	}
-}
-
-func (s *fileSource) reportOnce(path string, k *tracked, what string) {
-	if k.reported != what {
-		k.reported = what
-		s.log.Warn(what, "input", s.in.cfg.Name, "path", path, "offset", k.offset, "length", k.length)
-	}
-}
-
 // visit reads what is new in the file of that name, after making sure that it is the one that was read before.
 func (s *fileSource) visit(ctx context.Context, name string) error {
 	path := s.in.cfg.File.place(name)
@@ -150,8 +127,8 @@ func (s *fileSource) visit(ctx context.Context, name string) error {
 		k = &tracked{}
 		s.known[name] = k
 	}
-	v, err := k.compare(f)
-	if err == nil && v != same && k.file != nil && !sameFile(k.file, f) {
+	v, err := k.judge(f, s.in.cfg.File.Format)
+	if err == nil && v == rotated {
 		f.Close()
 		return s.leave(ctx, name, k)
 	}
@@ -161,10 +138,9 @@ func (s *fileSource) visit(ctx context.Context, name string) error {
 		err = errors.New(string(v))
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w: %d bytes of the file that was read before were taken, of %d; put that file back, or give the new "+
-			"one a name of its own", path, err, k.offset, k.length)
+		return k.refused(path, err)
 	}
-	k.reported = ""
+	k.reported, k.renamed = "", false
 	err = s.read(ctx, name, k, !s.in.cfg.File.Follow)
 	if !s.in.cfg.File.Follow {
 		k.close()
@@ -172,30 +148,16 @@ func (s *fileSource) visit(ctx context.Context, name string) error {
 	return err
 }
 
+// refused says why the file that lies at path is not read on.
+func (k *tracked) refused(path string, why error) error {
+	return fmt.Errorf("read %s: %w: %d bytes of the file that was read before were taken, of %d; put that file back, or give the new "+
+		"one a name of its own", path, why, k.offset, k.length)
+}
+
 func sameFile(a, b *os.File) bool {
 	x, errA := a.Stat()
 	y, errB := b.Stat()
 	return errA == nil && errB == nil && os.SameFile(x, y)
-}
-
-// leave finishes a file that was rotated away while it was followed: what is left of it is read through the descriptor that was kept, and
-// once more a look later, for a writer that had not reopened yet. Then its last line counts as it stands, and the name begins anew.
-func (s *fileSource) leave(ctx context.Context, name string, k *tracked) error {
-	s.reportOnce(s.in.cfg.File.place(name), k, "input file was rotated")
-	if err := s.read(ctx, name, k, k.leaving); err != nil {
-		return err
-	}
-	if !k.leaving {
-		k.leaving = true
-		return nil
-	}
-	k.close()
-	s.known[name] = &tracked{}
-	empty := sha256.Sum256(nil)
-	if !s.in.put(ctx, []item{{mark: true, look: &look{name: name, head: empty[:]}}}) {
-		return errNotTaken
-	}
-	return s.visit(ctx, name)
 }
 
 // read queues the records of k.file behind k.offset.
@@ -226,12 +188,18 @@ func (s *fileSource) readOn(ctx context.Context, name string, k *tracked, final 
 			"read, or use follow", k.offset)
 	}
 	records, err := s.open(k, now, final)
-	if err != nil || records == nil {
+	if err != nil {
 		return err
+	}
+	if records == nil {
+		k.open.see(0, now.length, false)
+		return nil
 	}
 	if err := s.queue(ctx, records, k, now); err != nil {
 		return err
 	}
+	at, quote := records.unfinished()
+	k.open.see(at, now.length-at, quote)
 	k.length, k.head = now.length, now.head
 	return nil
 }

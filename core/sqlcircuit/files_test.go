@@ -192,7 +192,7 @@ func TestAFollowedFileIsLookedAtOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := linesConfig(path, NDJSON, true)
 		in := newInput(cfg.withDefaults().Inputs[0], func() {})
-		s := &fileSource{in: in, log: hclog.NewNullLogger(), every: defaultLimits().lookEach, known: map[string]*tracked{}}
+		s := newFileSource(in, hclog.NewNullLogger(), defaultLimits().lookEach, map[string]*tracked{})
 		go s.run(t.Context())
 		synctest.Wait()
 		time.Sleep(time.Millisecond) // of the bubble's time, as below: never at the moment of a look

@@ -19,7 +19,9 @@ type tracked struct {
 
 	file     *os.File // with follow: keeps a rotated file readable
 	leaving  bool     // another file stands at the path; what is left of this one is being read
+	renamed  bool     // it was seen to have another name than its path
 	reported string   // what was last said about it, said once
+	open     unfinished
 }
 
 func (k *tracked) close() {
@@ -33,9 +35,11 @@ func (k *tracked) close() {
 type verdict string
 
 const (
-	same     verdict = "same"
-	shrunk   verdict = "it shrank"
-	replaced verdict = "it was replaced"
+	same      verdict = "same"
+	shrunk    verdict = "it shrank"
+	replaced  verdict = "it was replaced"
+	rewritten verdict = "it was replaced by a rewritten copy of itself"
+	rotated   verdict = "it was rotated"
 )
 
 // compare looks at the file's length and head. A file that only grew is the same.

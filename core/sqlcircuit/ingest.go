@@ -19,6 +19,7 @@ type batch struct {
 	source string
 	seq    uint64
 	items  []item
+	note   string
 	done   chan answer // holds one; answered once
 }
 
@@ -27,7 +28,7 @@ type answer struct {
 	err    error
 }
 
-// Ingest reads the batch, hands it to the next step and returns when that has committed. Errors: ErrUnknownInput, ErrBadFormat, ErrTooLarge,
+// Ingest reads the batch, hands it to the next step and returns when that has committed. Errors: ErrUnknownInput, ErrBadFormat, ErrMediaType, ErrTooLarge,
 // ErrFull, ErrInputStopped, ErrNotRunning, or that of ctx, whose end takes back a batch that no step has taken yet.
 func (c *Circuit) Ingest(ctx context.Context, name string, b circuit.Batch) (circuit.IngestResult, error) {
 	in, err := c.admit(name, b)
@@ -35,7 +36,7 @@ func (c *Circuit) Ingest(ctx context.Context, name string, b circuit.Batch) (cir
 		return circuit.IngestResult{}, err
 	}
 	defer in.release()
-	items, err := readBatch(*in.cfg.HTTP, b.Body) // outside the circuit's life: Close need not wait for a slow client
+	read, err := readBatch(*in.cfg.HTTP, b.Body) // outside the circuit's life: Close need not wait for a slow client
 	if err != nil {
 		return circuit.IngestResult{}, err
 	}
@@ -43,7 +44,8 @@ func (c *Circuit) Ingest(ctx context.Context, name string, b circuit.Batch) (cir
 		return circuit.IngestResult{}, err
 	}
 	defer c.life.leave()
-	return c.await(ctx, in, &batch{source: b.Source, seq: b.Seq, items: items, done: make(chan answer, 1)})
+	read.source, read.seq = b.Source, b.Seq
+	return c.await(ctx, in, read)
 }
 
 // admit finds the input and counts the batch in; the caller releases it.
@@ -57,6 +59,9 @@ func (c *Circuit) admit(name string, b circuit.Batch) (*input, error) {
 		return nil, err
 	}
 	if err := checkSequence(b); err != nil {
+		return nil, err
+	}
+	if err := in.cfg.HTTP.Format.accepts(b.Type); err != nil {
 		return nil, err
 	}
 	return in, in.admit()
@@ -99,7 +104,7 @@ func checkSequence(b circuit.Batch) error {
 
 // readBatch cuts a body into records. A record that cannot be read is refused by itself, in the step; only a body without a usable frame
 // is refused here.
-func readBatch(cfg HTTPInput, body io.Reader) ([]item, error) {
+func readBatch(cfg HTTPInput, body io.Reader) (*batch, error) {
 	data, err := io.ReadAll(io.LimitReader(body, cfg.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read batch: %w", err)
@@ -107,17 +112,26 @@ func readBatch(cfg HTTPInput, body io.Reader) ([]item, error) {
 	if int64(len(data)) > cfg.MaxBytes {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, cfg.MaxBytes)
 	}
-	records := newNDJSONReader(bytes.NewReader(data), 0, true)
-	if cfg.Format == CSV {
-		header, length, err := readCSVHeader(bytes.NewReader(data), true)
-		if errors.Is(err, io.EOF) {
-			err = errors.New("header: the batch is empty")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrBadFormat, err)
-		}
-		records = newCSVReader(bytes.NewReader(data[length:]), length, true, header)
+	b := &batch{done: make(chan answer, 1)}
+	if cfg.Format == NDJSON {
+		b.items, err = cutBatch(newNDJSONReader(bytes.NewReader(data), 0, true), cfg.MaxRecords)
+		return b, err
 	}
+	header, length, err := readCSVHeader(bytes.NewReader(data), true)
+	if errors.Is(err, io.EOF) {
+		err = errors.New("header: the batch is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadFormat, err)
+	}
+	b.items, err = cutBatch(newCSVReader(bytes.NewReader(data[length:]), length, true, header), cfg.MaxRecords)
+	if len(b.items) == 0 {
+		b.note = "the batch has one line, which was taken for its header: a CSV batch begins with a line that names the columns"
+	}
+	return b, err
+}
+
+func cutBatch(records *recordReader, most int) ([]item, error) {
 	items := []item{}
 	for {
 		rec, err := records.next()
@@ -127,8 +141,8 @@ func readBatch(cfg HTTPInput, body io.Reader) ([]item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBadFormat, err)
 		}
-		if len(items) == cfg.MaxRecords {
-			return nil, fmt.Errorf("%w: it has more than %d records", ErrTooLarge, cfg.MaxRecords)
+		if len(items) == most {
+			return nil, fmt.Errorf("%w: it has more than %d records", ErrTooLarge, most)
 		}
 		n := int64(len(items) + 1) // the record's number in the batch
 		items = append(items, item{text: rec.text, refusal: rec.refusal, start: n, end: n})

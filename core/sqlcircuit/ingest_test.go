@@ -255,3 +255,36 @@ func TestCloseDoesNotWaitForASlowClient(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestABatchOfOneCSVLineSaysThatItWasTakenForTheHeader(t *testing.T) {
+	r := open(t, t.TempDir(), ingestConfig(CSV))
+	got, err := r.send(t, circuit.Batch{Body: body("7\n")})
+	if err != nil || got.Applied+got.Rejected != 0 || !strings.Contains(got.Note, "one line, which was taken for its header") {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err = r.send(t, circuit.Batch{Body: body("k\n7\n")}); err != nil || got.Applied != 1 || got.Note != "" {
+		t.Fatalf("with a header: %+v, %v", got, err)
+	}
+}
+
+func TestABatchThatIsAnnouncedAsTheOtherFormatIsRefused(t *testing.T) {
+	for _, row := range []struct {
+		format Format
+		told   string
+		remedy string // "" = it is taken
+	}{
+		{NDJSON, "text/csv; charset=utf-8", "the input takes ndjson: send that as Content-Type application/x-ndjson"},
+		{NDJSON, "Application/CSV", "the input takes ndjson"},
+		{CSV, "application/x-ndjson", "the input takes csv: send that as Content-Type text/csv"},
+		{CSV, "application/json", "the input takes csv"},
+		{CSV, "text/csv", ""}, {NDJSON, "application/json", ""}, {NDJSON, "application/x-ndjson", ""},
+		{CSV, "", ""}, {CSV, "application/x-www-form-urlencoded", ""}, {CSV, "application/octet-stream", ""}, {NDJSON, "nonsense; ;", ""},
+	} {
+		r := open(t, t.TempDir(), ingestConfig(row.format))
+		got, err := r.send(t, circuit.Batch{Type: row.told, Body: body(map[Format]string{CSV: "k\n7\n", NDJSON: `{"k":7}`}[row.format])})
+		switch {
+		case row.remedy == "" && err != nil, row.remedy != "" && (!errors.Is(err, ErrMediaType) || !strings.Contains(err.Error(), row.remedy)):
+			t.Errorf("%s to %s: %+v, %v", row.told, row.format, got, err)
+		}
+	}
+}

@@ -154,10 +154,26 @@ func (in *input) buffered() (n int, asked bool) {
 	return n, in.marks > 0 || len(in.waiting) > 0
 }
 
-// position is where an item came from, as :position and cairn_errors show it.
+// position is where an item came from, as :position shows it.
 func (it *item) position(prefix string) string {
 	if it.look != nil {
 		prefix = it.look.name
 	}
 	return prefix + ":" + strconv.FormatInt(it.start, 10)
+}
+
+// place is what cairn_errors shows of it: a number that could be taken for a line of the file is said to be a byte.
+func (it *item) place(prefix string) string {
+	if it.look != nil {
+		return it.look.name + " at byte " + strconv.FormatInt(it.start, 10)
+	}
+	return it.position(prefix)
+}
+
+// where is the place in a sentence.
+func (it *item) where(prefix string) string {
+	if it.look != nil {
+		return "of " + it.place(prefix)
+	}
+	return "at " + it.position(prefix)
 }

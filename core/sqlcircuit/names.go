@@ -3,6 +3,8 @@ package sqlcircuit
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,14 +91,20 @@ func (s *fileSource) aliasOf(name string) (chosen string, found bool) {
 	}), true
 }
 
-// findMoved follows files that were renamed: a known position whose place now holds nothing, or another file, moves to a name that is not
-// known yet and holds the file it was taken from. The longest file chooses first, for it fits the fewest.
+// findMoved follows files that were renamed, until none is left: where several move up by one, each makes room for the next.
 func (s *fileSource) findMoved(ctx context.Context, names []string) error {
-	known := make([]string, 0, len(s.known))
-	for name := range s.known {
-		known = append(known, name)
+	for {
+		moved, err := s.moveOne(ctx, names)
+		if err != nil || !moved {
+			return err
+		}
 	}
-	slices.SortFunc(known, func(a, b string) int {
+}
+
+// moveOne moves a known position whose place now holds nothing, or another file, to a name that is not known yet and holds the file it was
+// taken from. The longest file chooses first, for it fits the fewest.
+func (s *fileSource) moveOne(ctx context.Context, names []string) (moved bool, err error) {
+	known := slices.SortedFunc(maps.Keys(s.known), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.known[b].length, s.known[a].length), cmp.Compare(a, b))
 	})
 	for _, from := range known {
@@ -108,14 +116,42 @@ func (s *fileSource) findMoved(ctx context.Context, names []string) error {
 			if _, known := s.known[to]; known || s.verdictAt(to, k) != same {
 				continue
 			}
-			s.log.Warn("input file was renamed", "input", s.in.cfg.Name, "from", from, "to", to, "offset", k.offset)
-			if err := s.rename(ctx, from, to); err != nil {
-				return err
-			}
-			break
+			return true, s.move(ctx, from, to, slices.Contains(names, from))
 		}
 	}
-	return nil
+	return false, nil
+}
+
+// move follows a file that was renamed. What stands in its place now, if anything does, is another file, not the same one rewritten: an
+// editor that keeps a backup renames too.
+func (s *fileSource) move(ctx context.Context, from, to string, inPlace bool) error {
+	if inPlace {
+		alike, err := s.alikeAt(from, to)
+		if err == nil && alike {
+			err = errors.New(string(rewritten))
+		}
+		if err != nil {
+			return s.known[from].refused(s.in.cfg.File.place(from), err)
+		}
+		s.rotations[from]++
+	}
+	s.log.Warn("input file was renamed", "input", s.in.cfg.Name, "from", from, "to", to, "offset", s.known[from].offset)
+	return s.rename(ctx, from, to)
+}
+
+// alikeAt says that the files of two names begin with the same record.
+func (s *fileSource) alikeAt(a, b string) (bool, error) {
+	first, err := os.Open(s.in.cfg.File.place(a))
+	if err != nil {
+		return false, err
+	}
+	defer first.Close()
+	other, err := os.Open(s.in.cfg.File.place(b))
+	if err != nil {
+		return false, err
+	}
+	defer other.Close()
+	return beginAlike(first, other, s.in.cfg.File.Format)
 }
 
 // rename keeps a position under another name, from the next step on.
@@ -123,7 +159,7 @@ func (s *fileSource) rename(ctx context.Context, from, to string) error {
 	k := s.known[from]
 	delete(s.known, from)
 	s.known[to] = k
-	k.leaving, k.reported = false, ""
+	k.leaving, k.renamed, k.reported = false, false, ""
 	moved := item{mark: true, forget: from, end: k.offset, look: &look{name: to, length: k.length, head: k.head}}
 	if !s.in.put(ctx, []item{moved}) {
 		return errNotTaken

@@ -189,7 +189,7 @@ func TestAPositionShowsTheNameOfTheFile(t *testing.T) {
 	cfg.Inputs[0].Apply = []string{"INSERT INTO lines (position, record) VALUES (:position, json(:record))"}
 	r := open(t, t.TempDir(), cfg)
 	r.runFor(t, 2)
-	wantRows(t, r.Circuit, "SELECT position FROM lines UNION ALL SELECT position FROM cairn_errors", "a.log:0", "a.log:2")
+	wantRows(t, r.Circuit, "SELECT position FROM lines UNION ALL SELECT position FROM cairn_errors", "a.log:0", "a.log at byte 2")
 }
 
 func TestABaseIsAbsolute(t *testing.T) {

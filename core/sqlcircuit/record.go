@@ -68,6 +68,15 @@ func (r *recordReader) next() (record, error) {
 	return record{}, io.EOF
 }
 
+// unfinished is where a record begins that has no end yet, or the end of what was read, and whether a quote is open in it. It is known once next
+// has answered io.EOF.
+func (r *recordReader) unfinished() (at int64, quote bool) {
+	if r.framer.skipping != "" {
+		return r.framer.start, false
+	}
+	return r.framer.offset, r.framer.quote
+}
+
 // Refusals of the framer.
 const (
 	refusalTooLong   = "it is longer than 1 MiB"
@@ -89,6 +98,7 @@ type framer struct {
 	offset  int64 // of the first byte not consumed
 	start   int64 // of the last token
 	refusal string
+	quote   bool // one is open in what was last looked at
 	final   bool // what stands at the end without a newline is a record
 	// skipping is the refusal of the line that is being dropped; "" = none is.
 	skipping string
@@ -108,6 +118,7 @@ func (f *framer) split(data []byte, atEOF bool) (advance int, token []byte, err 
 		return 0, nil, nil
 	}
 	end, openQuote := f.cut(data)
+	f.quote = openQuote
 	switch {
 	case end >= 0 && end <= MaxRecord:
 		return f.take(data, end, "")

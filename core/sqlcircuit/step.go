@@ -187,7 +187,7 @@ func (c *Circuit) settle(outcomes []outcome) circuit.StepResult {
 		}
 		if o.batch != nil {
 			o.batch.answer(circuit.IngestResult{
-				Step: result.Step, Applied: o.applied, Rejected: o.refused, FirstRefusal: o.first, Duplicate: o.duplicate,
+				Step: result.Step, Applied: o.applied, Rejected: o.refused, FirstRefusal: o.first, Duplicate: o.duplicate, Note: o.batch.note,
 			}, o.err)
 		}
 	}

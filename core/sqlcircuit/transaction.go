@@ -109,7 +109,7 @@ func (tx *transaction) applyItems(ctx context.Context, p portion) (outcome, erro
 		if stop := tx.refuse(&o, it, refusal, prefix); stop {
 			return o.stopped(i), nil
 		}
-		if err := tx.c.own.addError.runWith(p.in.cfg.Name, it.position(prefix), refusal); err != nil {
+		if err := tx.c.own.addError.runWith(p.in.cfg.Name, it.place(prefix), refusal); err != nil {
 			return o, fmt.Errorf("write to cairn_errors: %w", err)
 		}
 	}
@@ -120,11 +120,11 @@ func (tx *transaction) applyItems(ctx context.Context, p portion) (outcome, erro
 // refuse counts a refused record and decides whether the input stops.
 func (tx *transaction) refuse(o *outcome, it *item, refusal, prefix string) (stop bool) {
 	if o.in.cfg.OnError == OnErrorStop {
-		o.stop = fmt.Sprintf("record at %s was refused: %s", it.position(prefix), refusal)
+		o.stop = fmt.Sprintf("record %s was refused: %s", it.where(prefix), refusal)
 		return true
 	}
 	if o.refused++; o.refused == 1 {
-		o.first = fmt.Sprintf("at %s: %s", it.position(prefix), refusal)
+		o.first = fmt.Sprintf("%s: %s", it.where(prefix), refusal)
 	}
 	before, trial := o.in.onTrial()
 	seen := tx.counts[o.in]

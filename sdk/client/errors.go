@@ -59,5 +59,6 @@ const (
 	CodePinNotFound         = "UnknownPin"
 	CodePinExists           = "PinExists"
 	CodeForbiddenHost       = "ForbiddenHost"
+	CodeMediaType           = "UnsupportedMediaType"
 	CodeInternal            = "InternalError"
 )

@@ -253,6 +253,7 @@ type Ingested struct {
 	Rejected     int    `json:"rejected"`
 	FirstRefusal string `json:"first_refusal,omitempty" doc:"Why the first of the rejected records was refused; all are rows of cairn_errors."`
 	Duplicate    bool   `json:"duplicate" doc:"The source's position was already at or above seq: nothing was applied."`
+	Note         string `json:"note,omitempty" doc:"What the sender should know of the batch: that its only line was taken for a CSV header."`
 	Waited       string `json:"waited,omitempty" enum:"checkpoint,commit" doc:"What the answer waited for and got."`
 	WaitError    string `json:"wait_error,omitempty" doc:"Why the answer, a 202, did not get what it waited for. The batch is applied all the same: sent again with its source and seq it is a duplicate, and waits again."`
 }
