@@ -1,11 +1,13 @@
 package host
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/core/syncer"
 )
@@ -36,5 +38,42 @@ func TestARemoteListShowsEachNumberThatACheckpointWasCommittedAs(t *testing.T) {
 	}
 	if len(m.views()) != 4 {
 		t.Errorf("%d rows, want one for the commit 2 of both targets and one for each other", len(m.views()))
+	}
+}
+
+func TestAListThatLacksWhatWasCommittedIsNoList(t *testing.T) {
+	block := config.Sync{Target: "t", Prefix: "p"}
+	was := &syncer.CommitRef{Number: 7, Step: 70}
+	committed := syncer.Status{Committed: was}
+	lost := syncer.Status{Lost: was, Reason: `target "t": held: commit 7 was below "p" and nothing is there now`}
+	upTo := func(n uint64) []syncer.CommitInfo {
+		return []syncer.CommitInfo{{Number: 1}, {Number: n, Checkpoint: repository.Checkpoint{Step: n * 10}}}
+	}
+	for name, row := range map[string]struct {
+		known   syncer.Status
+		commits []syncer.CommitInfo
+		failed  error
+		says    []string // empty = it is a list, or another error
+	}{
+		"nothing was ever committed":                       {known: syncer.Status{}},
+		"it is there":                                      {known: committed, commits: upTo(7)},
+		"it was retired and a newer one is there":          {known: committed, commits: upTo(9)},
+		"nothing is there":                                 {known: committed, says: []string{`commit 7`, "is below \"p\" no more", "no checkpoint is listed"}},
+		"an older copy is there":                           {known: committed, commits: upTo(5), says: []string{"commit 7", "commit 5, of step 50"}},
+		"a push has met it":                                {known: lost, says: []string{"held: commit 7 was below"}},
+		"a push has met it and it is back":                 {known: lost, commits: upTo(7)},
+		"it cannot be read":                                {known: committed, failed: errors.New("down")},
+		"it cannot be read and was lost":                   {known: lost, failed: errors.New("down")},
+		"a push has met it and what is left is a torn one": {known: lost, failed: repository.ErrCorrupt, says: []string{"held: commit 7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := lostOn(block, row.known, row.commits, row.failed)
+			if (err != nil) != (len(row.says) > 0) {
+				t.Fatalf("got %v", err)
+			}
+			if err != nil {
+				contains(t, err.Error(), append(row.says, "cairn remote verify")...)
+			}
+		})
 	}
 }
