@@ -103,11 +103,8 @@ func (c *Client) Ingest(ctx context.Context, name, input, source string, seq uin
 		query.Set("wait", wait)
 	}
 	var got Ingested
-	resp, err := c.do(ctx, http.MethodPost, path(name, "/ingress/"+url.PathEscape(input)), query, records)
-	if err != nil {
-		return got, err
-	}
-	return got, decode(resp, &got)
+	err := c.ask(ctx, http.MethodPost, path(name, "/ingress/"+url.PathEscape(input)), query, records, &got)
+	return got, err
 }
 
 // Query streams the rows of a read-only statement to w, as NDJSON.
@@ -145,17 +142,20 @@ func (c *Client) post(ctx context.Context, name, rest string, query url.Values) 
 
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values) (T, error) {
 	var got T
-	resp, err := c.do(ctx, method, path, query, nil)
-	if err != nil {
-		return got, err
-	}
-	return got, decode(resp, &got)
+	err := c.ask(ctx, method, path, query, nil, &got)
+	return got, err
 }
 
-func decode(resp *http.Response, into any) error {
-	err := json.NewDecoder(resp.Body).Decode(into)
+// ask sends a request and reads its answer.
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body io.Reader, into any) error {
+	resp, err := c.do(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	err = json.NewDecoder(resp.Body).Decode(into)
 	if err = errors.Join(err, finish(resp)); err != nil {
-		return fmt.Errorf("decode answer of %s: %w", resp.Request.URL.Path, err)
+		return fmt.Errorf("decode answer of %s: %w", path, err)
 	}
 	return nil
 }
