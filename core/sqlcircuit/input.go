@@ -97,10 +97,13 @@ func (in *input) ahead() []item {
 	return in.queue[:min(len(in.queue), in.cfg.MaxBatch):min(len(in.queue), in.cfg.MaxBatch)]
 }
 
-// take removes the first n items.
+// take removes the first n items. When the input's reader stopped it while they were applied, none are left.
 func (in *input) take(n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if in.stopped != "" {
+		return
+	}
 	for _, it := range in.queue[:n] {
 		in.bytes -= len(it.text)
 		if it.mark {

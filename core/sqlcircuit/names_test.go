@@ -199,3 +199,16 @@ func TestABaseIsAbsolute(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestAnInputMayStopWhileAStepAppliesWhatItRead(t *testing.T) {
+	in := newInput(based("/conf", "a.log").withDefaults().Inputs[0], func() {})
+	if !in.put(t.Context(), []item{{text: "1", end: 2}, {text: "2", end: 4}}) {
+		t.Fatal("not taken")
+	}
+	applied := in.ahead()
+	in.stop("it shrank")
+	in.take(len(applied))
+	if n, asked := in.buffered(); n != 0 || asked {
+		t.Errorf("%d records wait, asked: %v", n, asked)
+	}
+}
