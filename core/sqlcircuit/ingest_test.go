@@ -277,8 +277,13 @@ func TestABatchThatIsAnnouncedAsTheOtherFormatIsRefused(t *testing.T) {
 		{NDJSON, "Application/CSV", "the input takes ndjson"},
 		{CSV, "application/x-ndjson", "the input takes csv: send that as Content-Type text/csv"},
 		{CSV, "application/json", "the input takes csv"},
-		{CSV, "text/csv", ""}, {NDJSON, "application/json", ""}, {NDJSON, "application/x-ndjson", ""},
-		{CSV, "", ""}, {CSV, "application/x-www-form-urlencoded", ""}, {CSV, "application/octet-stream", ""}, {NDJSON, "nonsense; ;", ""},
+		{CSV, "text/csv", ""},
+		{NDJSON, "application/json", ""},
+		{NDJSON, "application/x-ndjson", ""},
+		{CSV, "", ""},
+		{CSV, "application/x-www-form-urlencoded", ""},
+		{CSV, "application/octet-stream", ""},
+		{NDJSON, "nonsense; ;", ""},
 	} {
 		r := open(t, t.TempDir(), ingestConfig(row.format))
 		got, err := r.send(t, circuit.Batch{Type: row.told, Body: body(map[Format]string{CSV: "k\n7\n", NDJSON: `{"k":7}`}[row.format])})
