@@ -184,6 +184,9 @@ func TestABatchWhoseWaitDoesNotEndWellIsAnswered202WithTheStep(t *testing.T) {
 		if status != row.status || decode[client.Ingested](t, text).Waited != row.waited {
 			t.Errorf("status %d, want %d: %s", status, row.status, text)
 		}
+		if got := decode[client.Ingested](t, text); (status == 202) != (got.WaitError != "") {
+			t.Errorf("status %d with wait_error %q", status, got.WaitError)
+		}
 		if status < 300 && decode[client.Ingested](t, text).Step != 9 {
 			t.Errorf("no step in %s", text)
 		}

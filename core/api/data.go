@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"time"
@@ -53,9 +54,11 @@ func (r *routes) data() {
 	post.MaxBodyBytes = maxBatch
 	post.BodyReadTimeout = time.Minute
 	post.Responses["202"] = &huma.Response{
-		Description: "The batch is applied, and must not be sent again; what was to be waited for has not come.",
+		Description: "The batch is applied; what was to be waited for has not come within timeout, or cannot come until somebody acts: wait_error says why.",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: r.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[client.Ingested](), true, "Ingested")}},
 	}
+	r.comesBack(post, http.StatusTooManyRequests, "The input is full: send the batch again after Retry-After.")
+	r.comesBack(post, http.StatusServiceUnavailable, "The pipeline takes no records now, or a disk is full: send the batch again after Retry-After.")
 	act(r, post, ingest)
 	types := r.api.OpenAPI().Paths[post.Path].Post.RequestBody.Content
 	types["text/csv"] = types["application/x-ndjson"] // which of them an input takes is in the configuration
@@ -88,7 +91,7 @@ func ingest(ctx context.Context, p Pipeline, in *ingressInput) (*ingressOutput, 
 	if in.Wait == "" {
 		return out, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not within %s", timeout))
 	defer cancel()
 	if err := waiter(p, in.Wait)(ctx, got.Step); err != nil {
 		out.Status, out.Body.WaitError = http.StatusAccepted, err.Error() // the batch is applied; only the wait has run out or was cut off

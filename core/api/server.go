@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -95,6 +96,14 @@ func (r *routes) operation(method, path, id, summary string, status int) huma.Op
 			Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}},
 		}},
 	}
+}
+
+// comesBack documents a refusal that is a matter of time.
+func (r *routes) comesBack(op huma.Operation, status int, why string) {
+	refused := *op.Responses["default"]
+	refused.Description = why
+	refused.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger}}}
+	op.Responses[strconv.Itoa(status)] = &refused
 }
 
 // pipeline finds one by name.

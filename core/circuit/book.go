@@ -31,10 +31,11 @@ type book struct {
 	promised    bool                 // a job will settle what is owed
 	commits     map[uuid.UUID][]bool // by target: who committed a checkpoint that others may still commit
 	waiters     []*waiter
+	hindrance   func() string // Config.Obstacle; nil = none is ever told
 }
 
 func newBook(c Config) *book {
-	b := &book{state: StateStarting, paused: c.Paused, sync: c.LastSync, commits: map[uuid.UUID][]bool{}}
+	b := &book{state: StateStarting, paused: c.Paused, sync: c.LastSync, commits: map[uuid.UUID][]bool{}, hindrance: c.Obstacle}
 	b.checkpoints.published = c.Restored
 	b.saved = b.sync.saved()
 	for i, t := range c.Targets {

@@ -30,6 +30,10 @@ type Config struct {
 	// requested sync names for as long as that waits or runs. Called from any goroutine. Nil = nothing is ever collected.
 	Pin func(id uuid.UUID) (release func(), err error)
 
+	// Obstacle, when set, tells why no checkpoint will be published until somebody acts, in words for people; "" = nothing is known. It is as
+	// Pusher.State: cheap, and called from any goroutine.
+	Obstacle func() string
+
 	// Now reads the clock; its times carry a monotonic reading, as time.Now's do. Called from any goroutine.
 	Now func() time.Time
 	Log hclog.Logger
@@ -108,6 +112,7 @@ type PushState struct {
 	Fenced     bool      // another writer has taken the repository
 	Held       bool      // the commits there are not on our history
 	Gone       bool      // what was complete there is gone, or known to be broken: no wait for a commit ends by it
+	Refused    bool      // it cannot be used as it is; each push tries again
 	Reason     string    // why it is fenced, held or gone, or takes no push, in words; "" = nothing is known to be wrong
 }
 

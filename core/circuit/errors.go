@@ -28,7 +28,10 @@ var (
 	ErrFenced = errors.New("fenced: another writer has taken over the repository on this target")
 
 	// ErrHeld answers a requested sync to a target whose commits are not on our history.
-	ErrHeld = errors.New("held: the commits on this target are not on this pipeline's history; to push over them, adopt the target")
+	ErrHeld = errors.New("held: the commits on this target are not on this pipeline's history, or what was committed there is gone")
+
+	// ErrObstacle answers a wait for what cannot come until somebody acts; what is in the way follows it.
+	ErrObstacle = errors.New("waiting is of no use")
 
 	// ErrShutdownTimeout is part of Run's error when a stop ran out of time before all of it was done.
 	ErrShutdownTimeout = errors.New("shutdown timeout passed")

@@ -14,14 +14,14 @@ type waiter struct {
 	done   chan error // room for the one answer
 }
 
-// WaitCheckpoint returns nil once a published checkpoint covers step; when ctx ends first its error with what is waited for, ErrStopped when the
-// loop does.
+// WaitCheckpoint returns nil once a published checkpoint covers step; when ctx ends first its cause with what is waited for, ErrStopped when the
+// loop does, ErrObstacle when no checkpoint will be published until somebody acts.
 func (l *Loop) WaitCheckpoint(ctx context.Context, step uint64) error {
 	return l.waitFor(ctx, &waiter{step: step, done: make(chan error, 1)})
 }
 
-// WaitCommit returns nil once every target of the pipeline holds a commit that covers step; when ctx ends first its error with what is waited for,
-// ErrStopped when the loop does, ErrNoTarget when there is no target. It waits for pushes and starts none. A commit that is known to be gone, or broken,
+// WaitCommit returns nil once every target of the pipeline holds a commit that covers step; when ctx ends first its cause with what is waited for,
+// ErrStopped when the loop does, ErrNoTarget when there is no target, ErrObstacle when a target will take none until somebody acts. It waits for pushes and starts none. A commit that is known to be gone, or broken,
 // covers nothing, also for a step that an earlier wait was told of.
 func (l *Loop) WaitCommit(ctx context.Context, step uint64) error {
 	if len(l.cfg.Targets) == 0 {
@@ -31,10 +31,7 @@ func (l *Loop) WaitCommit(ctx context.Context, step uint64) error {
 }
 
 func (l *Loop) waitFor(ctx context.Context, w *waiter) error {
-	l.book.mu.Lock()
-	l.book.waiters = append(l.book.waiters, w)
-	l.book.answerWaiters()
-	l.book.mu.Unlock()
+	l.book.enterWaiter(w)
 	select {
 	case err := <-w.done:
 		return err
@@ -53,13 +50,17 @@ func (l *Loop) forsake(ctx context.Context, w *waiter) error {
 	default:
 	}
 	l.book.waiters = slices.DeleteFunc(l.book.waiters, func(other *waiter) bool { return other == w })
-	return fmt.Errorf("%w: %s", ctx.Err(), l.book.lacking(w))
+	return fmt.Errorf("%w: %s", context.Cause(ctx), l.book.lacking(w))
 }
 
 // lacking is what a waiter waits for, in words.
 func (b *book) lacking(w *waiter) string {
 	if !w.commit {
-		return fmt.Sprintf("no checkpoint covers step %d yet", w.step)
+		text := fmt.Sprintf("no checkpoint covers step %d yet", w.step)
+		if last := b.checkpoints.last; last != nil && last.Error != "" {
+			text += ": the last one failed: " + last.Error
+		}
+		return text
 	}
 	var lacks []string
 	for i, s := range b.held() {
@@ -99,23 +100,50 @@ func (b *book) held() []PushState {
 	return states
 }
 
-// answerWaiters answers those whose step is covered and, once the loop has ended, all others.
+// enterWaiter takes the mutex itself.
+func (b *book) enterWaiter(w *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiters = append(b.waiters, w)
+	b.answerWaiters()
+}
+
+// answerWaiters answers those whose step is covered, those who would wait in vain and, once the loop has ended, all others.
 func (b *book) answerWaiters() {
 	if len(b.waiters) == 0 {
 		return
 	}
 	held := b.held()
 	b.waiters = slices.DeleteFunc(b.waiters, func(w *waiter) bool {
-		switch {
+		switch why := b.obstacle(w, held); {
 		case b.safe(w, held):
 			w.done <- nil
 		case b.ended():
 			w.done <- b.stopped()
+		case why != "":
+			w.done <- fmt.Errorf("%w: %s", ErrObstacle, why)
 		default:
 			return false
 		}
 		return true
 	})
+}
+
+// obstacle is what makes a wait hopeless; "" = nothing is known to. A checkpoint or push that is asked for or under way may be the one that finds the target mended.
+func (b *book) obstacle(w *waiter, held []PushState) string {
+	if !w.commit {
+		if b.hindrance == nil || b.checkpoints.running != nil || len(b.checkpoints.asks) > 0 {
+			return ""
+		}
+		return b.hindrance()
+	}
+	for i, t := range b.targets {
+		s := held[i]
+		if !t.covers(w.step, s) && (s.Fenced || s.Held || s.Refused && t.running == nil && len(t.queue) == 0) && s.Reason != "" {
+			return s.Reason
+		}
+	}
+	return ""
 }
 
 func (b *book) safe(w *waiter, held []PushState) bool {

@@ -73,7 +73,7 @@ func TestNoWaitEndsByACommitThatIsKnownToBeGone(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			err := r.loop.WaitCommit(ctx, 1)
-			if !errors.Is(err, context.DeadlineExceeded) {
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrObstacle) {
 				t.Errorf("got %v", err)
 			}
 			return err.Error()
@@ -93,5 +93,52 @@ func TestNoWaitEndsByACommitThatIsKnownToBeGone(t *testing.T) {
 
 		mustSync(t, r.loop, "b")
 		expect(t, "committed anew", r.loop.WaitCommit(t.Context(), 1), nil)
+	})
+}
+
+func TestAWaitForWhatCannotComeEndsAtOnceWithTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0, []time.Duration{0, 0}).start()
+		r.checkpoint()
+		mustSync(t, r.loop, "a")
+		change := func(state PushState) {
+			r.stores[1].change(func(s *store) { s.state = state })
+			r.loop.Wake()
+		}
+		wait := func() chan error {
+			done := make(chan error, 1)
+			go func() { done <- r.loop.WaitCommit(t.Context(), 1) }()
+			synctest.Wait()
+			return done
+		}
+		const why = "b wants a person"
+		for _, state := range []PushState{{Fenced: true, Reason: why}, {Held: true, Reason: why}, {Refused: true, Reason: why}} {
+			change(PushState{})
+			early := wait()
+			unanswered(t, early)
+			change(state)
+			for _, done := range []chan error{early, wait()} {
+				if err := answered(t, done); !errors.Is(err, ErrObstacle) || !strings.HasSuffix(err.Error(), ": "+why) {
+					t.Errorf("answered %v", err)
+				}
+			}
+		}
+		r.stores[1].change(func(s *store) { s.takes = time.Minute })
+		mustSync(t, r.loop, "b")
+		during := wait()
+		unanswered(t, during) // this push may find the target mended
+		sleep(time.Minute)
+		r.stores[1].change(func(s *store) { s.state.Refused, s.state.Reason = false, "" })
+		expect(t, "after the push", answered(t, during), nil)
+	})
+}
+
+func TestAWaitForACheckpointThatCannotBePublishedEndsAtOnceWithTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const why = "the one target is fenced"
+		r := newRig(t, 0, nil, func(c *Config) { c.Obstacle = func() string { return why } }).start()
+		if err := r.loop.WaitCheckpoint(t.Context(), 1); !errors.Is(err, ErrObstacle) || !strings.HasSuffix(err.Error(), why) {
+			t.Errorf("answered %v", err)
+		}
 	})
 }

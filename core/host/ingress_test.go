@@ -80,6 +80,7 @@ func TestABatchWhoseWaitTimesOutIsAppliedAllTheSame(t *testing.T) {
 	must(t, json.Unmarshal([]byte(body), &got))
 	equal(t, "step", got.Step, 1)
 	equal(t, "waited", got.Waited, "")
+	contains(t, got.WaitError, "not within 50ms: ", "covers step 1 yet")
 	equal(t, "rows", strings.Count(h.rows(), "\n"), 1)
 }
 

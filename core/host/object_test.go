@@ -1,6 +1,8 @@
 package host
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -104,4 +106,36 @@ func TestObjectStorageStartsOnlyFromWhatIsProven(t *testing.T) {
 	damagedFormat(w)
 	unknown := w.start(conf{data: "elsewhere", object: true})
 	contains(t, unknown.failed(), "no state to start from", `target "t"`)
+}
+
+func TestABatchOfObjectStorageCanWaitForItsCommit(t *testing.T) {
+	w := newWorld(t)
+	first := w.start(conf{object: true, checkpoint: "100ms"}).up()
+	got, err := first.Ingest(t.Context(), "p", "rows", "", 0, "commit", rows(0, 5))
+	must(t, err)
+	equal(t, "waited", got.Waited, "commit")
+	if v := first.view("p"); v.Targets[0].Committed.Step < got.Step {
+		t.Errorf("step %d is not committed: %+v", got.Step, v)
+	}
+}
+
+// A wait for what cannot come burned its whole timeout, and the answer did not say why.
+func TestABatchDoesNotWaitForAFencedTarget(t *testing.T) {
+	for _, kind := range []conf{{object: true, checkpoint: "100ms"}, {checkpoint: "100ms", push: "100ms", from: "latest"}} {
+		t.Run(fmt.Sprintf("object storage %v", kind.object), func(t *testing.T) {
+			w := newWorld(t)
+			first := w.start(kind).up()
+			_, err := first.Ingest(t.Context(), "p", "rows", "", 0, "commit", rows(0, 5))
+			must(t, err)
+			kind.data = "elsewhere"
+			second := w.start(kind).up()
+			_, err = second.Ingest(t.Context(), "p", "rows", "", 0, "commit", rows(5, 9))
+			must(t, err)
+			for range 2 { // the first is there when the old host finds out
+				status, _, body := first.call(http.MethodPost, ingress+"?wait=commit&timeout=5m", `{"id": 1}`)
+				equal(t, "status", status, http.StatusAccepted)
+				contains(t, body, `"step":`, `"wait_error":"waiting is of no use: target \"t\"`, "was claimed by host")
+			}
+		})
+	}
 }

@@ -52,7 +52,7 @@ func (p pusher) State() circuit.PushState {
 	s := p.worker.Status()
 	state := circuit.PushState{
 		PeriodicAt: s.PeriodicAt, FailedAt: s.FailedAt, Failures: s.Failures,
-		Fenced: s.Condition == syncer.Fenced, Held: s.Condition == syncer.Held, Reason: s.Reason,
+		Fenced: s.Condition == syncer.Fenced, Held: s.Condition == syncer.Held, Refused: s.Condition == syncer.Refused, Reason: s.Reason,
 	}
 	if why := unreliable(s); why != "" {
 		state.Gone, state.Reason = true, why
@@ -61,6 +61,15 @@ func (p pusher) State() circuit.PushState {
 		state.Committed = s.Committed.Checkpoint
 	}
 	return state
+}
+
+// obstacle is why nothing will be committed on a target until somebody acts; "" = nothing is known to be in the way.
+func obstacle(s syncer.Status) string {
+	switch s.Condition {
+	case syncer.Fenced, syncer.Held, syncer.Refused:
+		return s.Reason
+	}
+	return ""
 }
 
 // unreliable says why what was committed on a target cannot be relied on: it is gone, or known to be broken; "" = nothing speaks against it.

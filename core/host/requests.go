@@ -3,7 +3,9 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -122,7 +124,22 @@ func (p *pipeline) wait(ctx context.Context, step uint64, wait func(*circuit.Loo
 	if err != nil {
 		return err
 	}
-	return p.loopError(wait(r.loop, ctx, step))
+	err = wait(r.loop, ctx, step)
+	if err != nil && ctx.Err() != nil {
+		return p.heldUp(err, step)
+	}
+	return p.loopError(err)
+}
+
+// heldUp adds to the error of a wait that ran out what keeps the targets from getting on, as status tells it.
+func (p *pipeline) heldUp(err error, step uint64) error {
+	for _, t := range p.View().Targets {
+		there := t.Committed != nil && t.Committed.Step >= step
+		if why := t.InTheWay(); why != "" && !there && !strings.Contains(err.Error(), why) {
+			err = fmt.Errorf("%w; %s", err, why)
+		}
+	}
+	return err
 }
 
 // loopError gives the loop's refusals their place in the API.

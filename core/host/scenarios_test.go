@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -186,9 +185,12 @@ func TestAFreshStartOverAnotherHistoryIsHeldUntilItIsAdopted(t *testing.T) {
 	target := h.view("p").Targets[0]
 	equal(t, "state", target.State, "held")
 	contains(t, target.Reason, "adopt", steps+" of its steps")
-	if _, err := h.SyncCheckpoint(t.Context(), "p", true); err == nil || !strings.Contains(err.Error(), "held") {
-		t.Errorf("a second request for a held target: %v", err)
+	_, err := h.SyncCheckpoint(t.Context(), "p", true)
+	if err == nil {
+		t.Fatal("a second request went over another history")
 	}
+	contains(t, err.Error(), target.Reason) // both ways on, and first the one that overrules nothing
+	contains(t, target.Reason, `start with start_from_checkpoint = "latest"; to continue with ours, run `+"`cairn pipeline adopt`")
 
 	must(t, h.Adopt(t.Context(), "p", "t"))
 	h.push()

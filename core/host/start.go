@@ -91,7 +91,9 @@ func (p *pipeline) loopConfig(r *run, newest trigger.Checkpoint) circuit.Config 
 	cfg.Pin, cfg.SaveSync = p.pin, p.saveSummary
 	blocks, can := p.cfg.Backend.Sync()
 	if !can {
-		cfg.Checkpointer = &committer{local: local, worker: p.workers[0], keeper: r.keep(p.cfg.Backend.Repositories()[0], p.workers[0])}
+		worker := p.workers[0]
+		cfg.Checkpointer = &committer{local: local, worker: worker, keeper: r.keep(p.cfg.Backend.Repositories()[0], worker)}
+		cfg.Obstacle = func() string { return obstacle(worker.Status()) }
 		return cfg
 	}
 	cfg.Checkpointer = local
