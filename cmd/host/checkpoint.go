@@ -25,14 +25,22 @@ func (p *program) checkpointCommand() *cobra.Command {
 }
 
 func (p *program) createCommand() *cobra.Command {
-	return &cobra.Command{
+	var timeout time.Duration
+	cmd := &cobra.Command{
 		Use: "create PIPELINE", Short: "Take a local checkpoint of the state as it is now, and wait for it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := p.client()
-			if err := c.CheckpointAndWait(cmd.Context(), args[0]); err != nil {
+			if err := checkTimeout(timeout); err != nil {
 				return err
 			}
-			all, err := c.Checkpoints(cmd.Context(), args[0])
+			ctx, cancel := within(cmd.Context(), timeout, "the checkpoint")
+			defer cancel()
+			err := p.attend(ctx, attendance{pipeline: args[0], objects: true}, func(ctx context.Context, c *client.Client) error {
+				return c.CheckpointAndWait(ctx, args[0])
+			})
+			if err != nil {
+				return err
+			}
+			all, err := p.client().Checkpoints(cmd.Context(), args[0])
 			if err != nil || len(all) == 0 {
 				return err
 			}
@@ -42,6 +50,8 @@ func (p *program) createCommand() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait no longer than this (default: until it is there or has failed)")
+	return cmd
 }
 
 func (p *program) listCommand() *cobra.Command {
@@ -70,14 +80,15 @@ func (p *program) pushCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "push PIPELINE", Short: "Push the newest local checkpoint to every target, and wait until it is committed there", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := p.client()
-			stop := p.watchPush(cmd.Context(), c, args[0])
-			id, err := c.SyncCheckpoint(cmd.Context(), args[0], !noWait)
-			stop()
+			var id uuid.UUID
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0]}, func(ctx context.Context, c *client.Client) (err error) {
+				id, err = c.SyncCheckpoint(ctx, args[0], !noWait)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			status, err := c.Syncs(cmd.Context(), args[0])
+			status, err := p.client().Syncs(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -98,39 +109,6 @@ func (p *program) pushCommand() *cobra.Command {
 	return cmd
 }
 
-// watchPush says what a push that takes its time is held up by, on standard error, until it is stopped.
-func (p *program) watchPush(ctx context.Context, c *client.Client, pipeline string) (stop func()) {
-	if p.asJSON {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		told := map[string]string{}
-		every := time.NewTicker(2 * time.Second)
-		defer every.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-every.C:
-			}
-			view, err := c.Pipeline(ctx, pipeline)
-			if err != nil {
-				continue // the push itself will say so
-			}
-			for _, t := range view.Targets {
-				if t.Running != nil && t.Running.Error != told[t.Target] {
-					told[t.Target] = t.Running.Error
-					fmt.Fprintf(p.stderr, "%s: still trying: %s\n", t.Target, t.Running.Error)
-				}
-			}
-		}
-	}()
-	return func() { cancel(); <-ended }
-}
-
 func fenced(status client.SyncStatus) []string {
 	names := []string{}
 	for _, t := range status.Targets {
@@ -148,7 +126,11 @@ func (p *program) remoteCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if p.config == "" {
-				all, err := p.client().RemoteCheckpoints(ctx, args[0], target)
+				var all []client.CheckpointView
+				err := p.attend(ctx, attendance{pipeline: args[0], target: target}, func(ctx context.Context, c *client.Client) (err error) {
+					all, err = c.RemoteCheckpoints(ctx, args[0], target)
+					return err
+				})
 				return errors.Join(err, p.showCheckpoints(all, err), knownBroken(all))
 			}
 			o, err := p.offline(ctx, args[0], host.WithTargets)

@@ -86,7 +86,10 @@ func (p *program) adoptCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "adopt PIPELINE TARGET", Short: "Let pushes go on top of the history that a held target has", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := p.client().Adopt(cmd.Context(), args[0], args[1]); err != nil {
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: args[1]}, func(ctx context.Context, c *client.Client) error {
+				return c.Adopt(ctx, args[0], args[1])
+			})
+			if err != nil {
 				return err
 			}
 			return p.show(map[string]string{"pipeline": args[0], "target": args[1], "answer": "adopted"}, func(w io.Writer) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,11 @@ each commit and why, and changes nothing; it works also where the host has not p
 			if opts.MaxDelete < 0 {
 				return usageError{fmt.Errorf("--max-delete %d: want a number of checkpoints", opts.MaxDelete)}
 			}
-			done, err := p.clientFor(0).Sweep(cmd.Context(), args[0], opts) // it answers when all is done
+			var done client.Sweep
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: opts.Target}, func(ctx context.Context, c *client.Client) (err error) {
+				done, err = c.Sweep(ctx, args[0], opts) // it answers when all is done
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -110,7 +115,11 @@ func (p *program) pinCommand() *cobra.Command {
 					return usageError{fmt.Errorf("--checkpoint: %w", err)}
 				}
 			}
-			made, err := p.client().Pin(cmd.Context(), args[0], args[1], opts)
+			var made client.Pin
+			err = p.attend(cmd.Context(), attendance{pipeline: args[0], target: opts.Target}, func(ctx context.Context, c *client.Client) (err error) {
+				made, err = c.Pin(ctx, args[0], args[1], opts)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -129,7 +138,10 @@ func (p *program) unpinCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unpin PIPELINE PIN", Short: "Remove a pin; what it kept goes with the next retention that finds it too old", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := p.client().Unpin(cmd.Context(), args[0], target, args[1]); err != nil {
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: target}, func(ctx context.Context, c *client.Client) error {
+				return c.Unpin(ctx, args[0], target, args[1])
+			})
+			if err != nil {
 				return err
 			}
 			return p.show(map[string]string{"pipeline": args[0], "pin": args[1], "answer": "removed"}, func(w io.Writer) { fmt.Fprintf(w, "pin %s is removed\n", args[1]) })
@@ -144,7 +156,11 @@ func (p *program) pinsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pins PIPELINE", Short: "List the pins on a target", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := p.client().Pins(cmd.Context(), args[0], target)
+			var all []client.Pin
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: target}, func(ctx context.Context, c *client.Client) (err error) {
+				all, err = c.Pins(ctx, args[0], target)
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -83,7 +83,12 @@ func (p *program) verified(cmd *cobra.Command, pipeline string, o client.VerifyO
 	defer bar.end()
 	if p.config == "" {
 		defer p.watchVerify(ctx, pipeline, o.Target, bar)()
-		return p.clientFor(0).Verify(ctx, pipeline, o)
+		var views []client.VerifyView
+		err := p.attend(ctx, attendance{pipeline: pipeline, target: o.Target}, func(ctx context.Context, c *client.Client) (err error) {
+			views, err = c.Verify(ctx, pipeline, o)
+			return err
+		})
+		return views, err
 	}
 	offline, err := p.offline(ctx, pipeline, host.WithTargets)
 	if err != nil {
@@ -127,7 +132,7 @@ func (p *program) watchVerify(ctx context.Context, pipeline, target string, bar 
 func verifyOutcome(views []client.VerifyView) error {
 	for _, v := range views {
 		if n := len(v.Problems) + v.MoreProblems; n > 0 {
-			return brokenError{fmt.Errorf("target %q: %d problems, %d commits cannot be restored whole", v.Target, n, len(v.Broken))}
+			return brokenError{fmt.Errorf("target %q: %s, %s cannot be restored whole", v.Target, plural(n, "problem"), plural(len(v.Broken), "commit"))}
 		}
 	}
 	for _, v := range views {
@@ -141,6 +146,14 @@ func verifyOutcome(views []client.VerifyView) error {
 		}
 	}
 	return nil
+}
+
+// plural is a number of things.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func writeVerified(w io.Writer, v client.VerifyView) {
@@ -234,7 +247,11 @@ damaged. Nothing is overwritten or deleted: older commits that need it stay brok
 			if target == "" {
 				return usageError{errors.New("name the target: --target NAME")}
 			}
-			view, err := p.clientFor(0).Repair(cmd.Context(), args[0], target, deep)
+			var view client.RepairView
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: target}, func(ctx context.Context, c *client.Client) (err error) {
+				view, err = c.Repair(ctx, args[0], target, deep)
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,8 @@ type program struct {
 
 	hook func(point string) // named points of durable changes; tests crash there
 
+	look time.Duration // how often a call that waits looks at the status; 0 = lookEvery
+
 	asJSON  bool
 	address string
 	config  string
@@ -36,6 +38,8 @@ func rootCommand(p *program) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(*cobra.Command, []string) error { return p.consistent() },
 	}
+	root.Version = version
+	root.SetVersionTemplate("cairn {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
 	flags := root.PersistentFlags()
@@ -156,7 +160,7 @@ func (p *program) clientFor(silence time.Duration) *client.Client {
 	return client.New(address, &http.Client{Transport: reporting{transport}})
 }
 
-// answerTimeout is how long a host may be silent. The slowest calls read every commit of every target.
+// answerTimeout is how long a host may be silent that has nothing to wait for; see attend for the calls that wait for a target.
 const answerTimeout = time.Minute
 
 // reporting says of a host that does not answer what a person can do.
@@ -169,7 +173,7 @@ func (r reporting) RoundTrip(req *http.Request) (*http.Response, error) {
 	case err == nil || req.Context().Err() != nil:
 		return resp, err
 	case errors.As(err, &silent) && silent.Timeout():
-		return nil, unreachableError{fmt.Errorf("the host at %s does not answer: %w; see whether it is stopped or overloaded", req.URL.Host, err)}
+		return nil, unreachableError{fmt.Errorf("the host at %s does not answer: %w; its process may be stopped, or its machine or disk stalled", req.URL.Host, err)}
 	}
 	return nil, unreachableError{fmt.Errorf("no host answers at %s: %w; start one with `cairn run --config FILE`, or name another with --address", req.URL.Host, err)}
 }

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,7 @@ func (w *Worker) withUpkeep(ctx context.Context, anybody bool, do func(*upkeepRu
 	if err != nil {
 		return err
 	}
+	u.calls.budget = cmp.Or(w.cfg.AskBudget, u.calls.budget)
 	return do(u)
 }
 

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cairnsync/cairn/core/repository"
 	"github.com/cairnsync/cairn/sdk"
+	"github.com/cairnsync/cairn/sdk/sdktest"
 )
 
 // CASES A26: pins are objects that retention reads first.
@@ -174,5 +176,24 @@ func TestOnlyTheHolderOfTheEpochPins(t *testing.T) {
 		t.Error("a fenced worker pins")
 	} else if _, ok := errors.AsType[*FencedError](err); !ok {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Whoever asks for the pins of a target that does not answer waited for as long as a push would: a quarter of an hour.
+func TestAskingForPinsGivesUpSoonerThanAPushDoes(t *testing.T) {
+	b := newBench(t)
+	clock := &seconds{now: time.Now()}
+	w := b.worker(clock.set, func(c *Config) { c.RetryBudget, c.AskBudget = 15*time.Minute, 30*time.Second })
+	b.pushes(w, 1, 2)
+	began := clock.now
+	b.store.Before = func(context.Context, sdktest.Call) error {
+		clock.now = clock.now.Add(10 * time.Second)
+		return &sdk.Error{Code: sdk.Unavailable}
+	}
+	if _, err := w.Pins(t.Context()); !errors.Is(err, sdk.Unavailable) || !strings.Contains(err.Error(), "gave up after") {
+		t.Errorf("error %v", err)
+	}
+	if took := clock.now.Sub(began); took > time.Minute {
+		t.Errorf("it took %s", took)
 	}
 }

@@ -35,6 +35,7 @@ type Config struct {
 	Retention *repository.Retention // what Maintain retires; nil = every commit is kept
 
 	RetryBudget time.Duration    // how long one call is repeated; 0 = RetryBudget
+	AskBudget   time.Duration    // the same, for Pin, Unpin and Pins, whose callers wait for the answer; 0 = RetryBudget
 	Now         func() time.Time // required
 	Jitter      func() float64   // in [0, 1), for the backoff; nil = math/rand
 	Log         hclog.Logger     // nil = none
