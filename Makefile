@@ -80,4 +80,4 @@ tidy: ## go mod tidy
 	go mod tidy
 
 clean: ## remove what build and run made
-	rm -rf bin data data-offsite
+	rm -rf bin data data-offsite data-elsewhere

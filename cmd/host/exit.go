@@ -77,6 +77,9 @@ func exitCode(err error) int {
 	case client.CodeInvalidTransition, client.CodeNotRunning, client.CodeNothingToSync, client.CodeNoSync, client.CodeFenced, client.CodeNoEpoch, client.CodeRetentionRefused, client.CodePinExists:
 		return exitNotNow
 	}
+	if answered.Code == client.CodeBadRequest || answered.Code == client.CodeBadQuery && answered.Status == http.StatusBadRequest {
+		return exitUsage // what was asked for cannot be meant: a query that writes, a name that no pin can have
+	}
 	if answered.Status == http.StatusNotFound {
 		return exitNotFound
 	}

@@ -38,7 +38,8 @@ func pluginFile(cmd *cobra.Command, arg string) (string, error) {
 // missingPlugin is an error when a file is proven not to be there.
 func missingPlugin(file, what string) error {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return notFoundError{fmt.Errorf("there is no file %s; `cairn plugin list --dir DIR` lists the plugins of a folder", what)}
+		return notFoundError{fmt.Errorf("there is no file %s; give the path of one, or its name and its folder with --dir: `cairn plugin list --dir DIR` lists what is there, "+
+			"and `make build` in Cairn's source tree makes all four below bin", what)}
 	}
 	return nil
 }

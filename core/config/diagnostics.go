@@ -114,7 +114,7 @@ func shortPath(path string) string {
 		return path
 	}
 	rel, err := filepath.Rel(wd, path)
-	if err != nil || len(rel) >= len(path) {
+	if err != nil || rel == "." || len(rel) >= len(path) {
 		return path
 	}
 	return rel

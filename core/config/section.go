@@ -104,7 +104,12 @@ func (s section) value(name string, want cty.Type) (cty.Value, bool) {
 	}
 	converted, err := convert.Convert(got, want)
 	if err != nil || !converted.IsWhollyKnown() || want == cty.String && got.Type() != cty.String {
-		s.fault(s.where(name), fmt.Sprintf("%s must be a %s, not a %s", name, s.spec.attribute(name).Kind, got.Type().FriendlyName()), s.spec.attribute(name).Doc)
+		spec := s.spec.attribute(name)
+		remedy := spec.Doc
+		if spec.Kind == duration {
+			remedy = durationForm
+		}
+		s.fault(s.where(name), fmt.Sprintf("%s must be %s, not %s", name, withArticle(string(spec.Kind)), withArticle(got.Type().FriendlyName())), remedy)
 		return cty.NilVal, false
 	}
 	return converted, true
@@ -153,6 +158,17 @@ func (s section) integer(name string) int {
 	return int(n)
 }
 
+// durationForm is the remedy for what is not one.
+const durationForm = `Write a number with a unit, in quotes: "500ms", "10s", "5m", "24h".`
+
+// withArticle is the name of a type as it stands in a sentence.
+func withArticle(kind string) string {
+	if strings.ContainsRune("aeiou", rune(kind[0])) {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
 // duration is the default, or 0, when the attribute is left out.
 func (s section) duration(name string) time.Duration {
 	spec := s.spec.attribute(name)
@@ -169,7 +185,7 @@ func (s section) duration(name string) time.Duration {
 	got, err := time.ParseDuration(written)
 	switch {
 	case err != nil:
-		s.fault(s.where(name), fmt.Sprintf("%s is not a duration: %q", name, written), `Write a number with a unit: "500ms", "10s", "5m", "24h".`)
+		s.fault(s.where(name), fmt.Sprintf("%s is not a duration: %q", name, written), durationForm)
 		return 0
 	case got == 0:
 		s.fault(s.where(name), fmt.Sprintf("%s cannot be zero", name), "To switch it off, leave it out.")

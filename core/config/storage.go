@@ -115,11 +115,11 @@ func (s section) refuseSync(b *hcl.Block) {
 
 // refuseSchedule reports what has no meaning where each checkpoint is committed at once, and takes it out of the block.
 func (s section) refuseSchedule(b *hcl.Block) {
-	remedy := `Each checkpoint of storage "object" is committed to its target before it counts, and a start takes the newest: remove this, or use storage "file".`
+	const remedy = `Each checkpoint of storage "object" is committed to its target before it counts, and a start takes the newest: remove this, or use storage "file".`
 	s.refuseStray(b, `%s does not apply to storage "object"`, remedy, "push_interval", "push_on_shutdown", "start_from_checkpoint")
 	content, rest, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "sync", LabelNames: []string{"target"}}}}) // likewise
 	for _, inner := range content.Blocks {
-		s.fault(inner.DefRange, `storage "object" cannot sync`, `Name its one target with target = "NAME": `+remedy)
+		s.fault(inner.DefRange, `storage "object" cannot sync`, `Name its one target with target = "NAME" in place of the block. `+remedy)
 	}
 	b.Body = rest
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -98,7 +99,10 @@ func (h *Host) build() (err error) {
 		}
 	}
 	if err := checkpoint.MakeDirs(h.cfg.Host.DataDir); err != nil {
-		return fmt.Errorf("data folder: %w", checkpoint.Unwritable(err))
+		return fmt.Errorf("data_dir: %w", checkpoint.Unwritable(err))
+	}
+	if err := checkWritable(h.cfg.Host.DataDir, syscall.Access); err != nil {
+		return fmt.Errorf("data_dir %w", err)
 	}
 	if h.spool, err = syncer.OpenSpool(h.cfg.Host.SpoolDir); err != nil {
 		return err

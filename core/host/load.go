@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/pluginhost"
@@ -110,11 +111,20 @@ func checkDataDir(dir string) error {
 	return nil
 }
 
+const mayWrite = 2 // W_OK of access(2)
+
+// checkWritable tells why this user cannot make anything in a folder, and what to do. access is syscall.Access.
+func checkWritable(dir string, access func(string, uint32) error) error {
+	if err := access(dir, mayWrite); err != nil {
+		return fmt.Errorf("%s is not writable: %w", dir, checkpoint.Unwritable(err))
+	}
+	return nil
+}
+
 // readOnly tells of a folder, or of where it would be made.
 func readOnly(dir string) bool {
-	const write = 2 // W_OK
 	for {
-		err := syscall.Access(dir, write)
+		err := syscall.Access(dir, mayWrite)
 		parent := filepath.Dir(dir)
 		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
 			return errors.Is(err, syscall.EROFS)

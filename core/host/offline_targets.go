@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -131,7 +132,7 @@ func (t *offlineTargets) close(ctx context.Context) {
 // runFrom is where plugins run from for a while: below the data folder where there is one that can be written, for a host runs them from there too, and
 // a temporary folder may lie on a file system that holds no programs.
 func runFrom(dataDir, scratch string) string {
-	if info, err := os.Stat(dataDir); err == nil && info.IsDir() && !readOnly(dataDir) {
+	if info, err := os.Stat(dataDir); err == nil && info.IsDir() && checkWritable(dataDir, syscall.Access) == nil {
 		return runtimeDir(dataDir)
 	}
 	return filepath.Join(scratch, "run")

@@ -146,6 +146,7 @@ func TestAChangedSchemaRefusesToStartAndSaysWhatToDo(t *testing.T) {
 
 	live := w.start(conf{schema: changed})
 	contains(t, live.failed(), "schema")
+	equal(t, "its local checkpoint is shown", live.view("p").Checkpoint != nil, true)
 	live.stop()
 	mustRemove(t, w.path("data", "p", "state"))
 	local := w.start(conf{schema: changed})

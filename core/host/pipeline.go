@@ -138,6 +138,8 @@ func (p *pipeline) ended(ctx context.Context, r *run, err error) {
 		status = r.loop.Status()
 		p.saveSummary(status.Sync)
 		unfinished = !stopped && status.State == circuit.StateStopped
+	} else {
+		p.lookAfterFailure(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ func (p *pipeline) lookAtRest(ctx context.Context) {
 	p.resting.Lock()
 	defer p.resting.Unlock()
 	p.mu.Lock()
-	rests := p.dir != nil && p.run == nil && p.state == stateStopped && !p.scratch() // what is scratch says nothing
+	rests := p.dir != nil && p.run == nil && !p.underWay() && !p.scratch() // what is scratch says nothing
 	p.mu.Unlock()
 	if !rests {
 		return
@@ -42,6 +42,21 @@ func (p *pipeline) lookAtRest(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rest = seen
+}
+
+// lookAfterFailure reads the newest local checkpoint after a run that did not come to its loop; what is known stays where it cannot be read.
+func (p *pipeline) lookAfterFailure(ctx context.Context) {
+	if p.dir == nil || p.scratch() {
+		return
+	}
+	newest, err := p.newest(context.WithoutCancel(ctx))
+	if err != nil {
+		p.log.Warn("local checkpoints cannot be read", "error", err)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest.newest = newest
 }
 
 // endRest waits until nothing reads the state at rest any more. Nothing begins to from then on: the caller is the run.

@@ -105,7 +105,7 @@ func unopenable(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Cause, e.What, e.Err = CauseNotFound, "there is no such file", nil
-		e.Remedy = "install the plugin there, or set plugin_dir or the path in its plugin block"
+		e.Remedy = "install the plugin there (in Cairn's source tree, `make build` makes all four), or set plugin_dir or the path in its plugin block"
 	case errors.Is(err, fs.ErrPermission):
 		e.What, e.Remedy = "cannot be read", "let the user that runs cairn read and execute it"
 	case errors.Is(err, errNotRegular):

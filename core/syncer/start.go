@@ -264,6 +264,7 @@ func (f StartFacts) fresh() (Choice, error) {
 	absent := "there is no live state and no local checkpoint"
 	switch id := f.wants(); {
 	case !f.AskTargets():
+		absent += "; no target was asked, for start_from_checkpoint is left out"
 	case id != uuid.Nil:
 		absent += fmt.Sprintf(", and checkpoint %s is on none of the targets: %s", id, f.names())
 	default:
@@ -277,12 +278,20 @@ func (f StartFacts) fresh() (Choice, error) {
 		absent += fmt.Sprintf("; the seed %q was not asked, for there are checkpoints of our own", f.SeedName)
 	}
 	if f.FailIfAbsent {
-		return Choice{}, fmt.Errorf("%w: %s, and fail_if_no_checkpoint is set", ErrNoStart, absent)
+		return Choice{}, fmt.Errorf("%w: %s, and fail_if_no_checkpoint is set%s", ErrNoStart, absent, f.wayOn())
 	}
 	return Choice{
 		Kind: StartFreshly, NewLineage: true,
 		Why: []string{absent, "an empty state is started; a target that holds another history is held until the operator adopts it"},
 	}, nil
+}
+
+// wayOn is what to do where fail_if_no_checkpoint keeps a pipeline from starting.
+func (f StartFacts) wayOn() string {
+	if f.AskTargets() {
+		return ": take it away to start with nothing"
+	}
+	return `: set start_from_checkpoint = "latest" to start from what the targets hold`
 }
 
 func (f StartFacts) names() string {

@@ -191,7 +191,12 @@ func TestWhichStateStarts(t *testing.T) {
 		{
 			name:  "nothing anywhere is a failure where a checkpoint is required",
 			facts: StartFacts{FailIfAbsent: true},
-			fails: "fail_if_no_checkpoint",
+			fails: `no target was asked, for start_from_checkpoint is left out, and fail_if_no_checkpoint is set: set start_from_checkpoint = "latest"`,
+		},
+		{
+			name:  "nothing on the targets is a failure where a checkpoint is required",
+			facts: StartFacts{From: latest, FailIfAbsent: true, Targets: []TargetState{{Name: "a"}}},
+			asks:  true, fails: "none of the targets holds a checkpoint: a, and fail_if_no_checkpoint is set: take it away to start with nothing",
 		},
 		{
 			name:  "damaged live state is replaced by the targets' newest",
