@@ -8,8 +8,8 @@ import (
 )
 
 // Guard holds both sides of a Target to the contract: arguments are checked before the inner Target sees them, bodies are held to the
-// size that was declared, and a listing that is out of order, or holds what was not asked for, ends in an error that calls it the
-// plugin's defect. The SDK puts it around every plugin's Target, and the host around whatever a plugin in any language answers.
+// size that was declared, a Put whose store attests another digest than the body's is Corrupt, and a listing that is out of order, or holds
+// what was not asked for, ends in an error that calls it the plugin's defect. The SDK puts it around every plugin's Target, and the host around whatever a plugin in any language answers.
 func Guard(t Target) Target { return guard{t} }
 
 type guard struct{ inner Target }
@@ -18,7 +18,13 @@ func (g guard) Put(ctx context.Context, req PutRequest) (PutResult, error) {
 	if err := checkPut(req); err != nil {
 		return PutResult{}, fill(err, "put", req.Key)
 	}
-	return g.inner.Put(ctx, req)
+	res, err := g.inner.Put(ctx, req)
+	if sent := req.Body.SHA256(); err == nil && res.SHA256 != [32]byte{} && res.SHA256 != sent {
+		return PutResult{}, &Error{
+			Code: Corrupt, Op: "put", Key: req.Key, Err: fmt.Errorf("the store attests the SHA-256 %x of what it stored, and %x was sent", res.SHA256, sent),
+		}
+	}
+	return res, err
 }
 
 func checkPut(req PutRequest) error {

@@ -18,6 +18,7 @@ type answers struct {
 	body    io.Reader
 	size    int64
 	objects []sdk.Object
+	stored  sdk.PutResult
 	mayAsk  bool
 }
 
@@ -29,7 +30,7 @@ func (a *answers) asked() {
 
 func (a *answers) Put(context.Context, sdk.PutRequest) (sdk.PutResult, error) {
 	a.asked()
-	return sdk.PutResult{}, nil
+	return a.stored, nil
 }
 
 func (a *answers) Get(context.Context, sdk.GetRequest) (sdk.GetResult, error) {
@@ -163,6 +164,24 @@ func TestAnAnswerThatBreaksTheContractIsCalledThePluginsDefect(t *testing.T) {
 		}
 		if last == nil || sdk.CodeOf(last) != sdk.Internal || !strings.Contains(last.Error(), "breaks its contract") {
 			t.Errorf("%s: %v", name, last)
+		}
+	}
+}
+
+func TestAPutWhoseStoreAttestsAnotherDigestIsCorrupt(t *testing.T) {
+	body := sdk.BytesBody([]byte("content"))
+	for name, row := range map[string]struct {
+		attested [32]byte
+		want     error
+	}{
+		"nothing":        {[32]byte{}, nil},
+		"what was sent":  {body.SHA256(), nil},
+		"something else": {[32]byte{1}, sdk.Corrupt},
+	} {
+		guard := sdk.Guard(&answers{t: t, mayAsk: true, stored: sdk.PutResult{SHA256: row.attested}})
+		_, err := guard.Put(t.Context(), sdk.PutRequest{Key: "k", Body: body})
+		if !errors.Is(err, row.want) || err != nil && (!strings.Contains(err.Error(), "attests") || !strings.Contains(err.Error(), "put k")) {
+			t.Errorf("attested is %s: %v", name, err)
 		}
 	}
 }
