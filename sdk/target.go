@@ -76,7 +76,7 @@ type PutRequest struct {
 // PutResult is what the store says of an object it stored.
 type PutResult struct {
 	Version string   // the store's own name for what it stored (ETag, generation), for logs; may be empty
-	SHA256  [32]byte // only when the store itself attests it, else zero; another one than the body's makes the Put Corrupt
+	SHA256  [32]byte // only when the store itself attests it, else zero
 }
 
 // GetRequest names an object or a range of one.
