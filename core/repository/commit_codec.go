@@ -2,11 +2,14 @@ package repository
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"math/bits"
 	"strconv"
@@ -149,30 +152,70 @@ func decodeLine(object string, number uint64, line []byte) (*Commit, error) {
 	return c, nil
 }
 
-// commitLine decompresses a commit within bounds and checks the hash line.
+// commitLine decompresses a commit within bounds and checks the hash line. It reads the stored bytes twice: what is refused, a few bytes that
+// unpack to gigabytes above all, costs time and no memory.
 func (limit commitLimits) commitLine(object string, stored []byte) ([]byte, error) {
 	if len(stored) > limit.stored {
 		return nil, corrupt(object, "%d bytes, at most %d", len(stored), limit.stored)
 	}
-	d, err := zstd.NewReader(nil,
+	d, err := zstd.NewReader(bytes.NewReader(stored),
 		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(limit.text)), zstd.WithDecoderMaxWindow(ZstdWindow))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", object, err)
-	}
-	defer d.Close()
-	text, err := d.DecodeAll(stored, nil)
 	if err != nil {
 		return nil, corrupt(object, "zstd: %v", err)
 	}
-	end := bytes.IndexByte(text, '\n') + 1
-	if end == 0 {
-		return nil, corrupt(object, "no line")
+	defer d.Close()
+	lines := commitLines{sum: sha256.New()}
+	size, err := io.Copy(&lines, io.LimitReader(d, int64(limit.text)+1))
+	switch {
+	case err != nil:
+		return nil, corrupt(object, "zstd: %v", err)
+	case size > int64(limit.text):
+		return nil, corrupt(object, "zstd: more than the %d bytes that a commit may have", limit.text)
 	}
-	line, hash := text[:end], text[end:]
-	if want := Sum(line).String() + "\n"; string(hash) != want {
-		return nil, corrupt(object, "the second line is not the SHA-256 of the first")
+	if why := lines.wrong(); why != "" {
+		return nil, corrupt(object, "%s", why)
 	}
-	return line, nil
+	text, err := d.DecodeAll(stored, make([]byte, 0, size))
+	if err != nil {
+		return nil, corrupt(object, "zstd: %v", err)
+	}
+	return text[:lines.first], nil
+}
+
+// commitLines hashes the first of a commit's two lines as it comes, and keeps the second.
+type commitLines struct {
+	sum    hash.Hash
+	first  int // its bytes so far, with the newline
+	ended  bool
+	second []byte
+}
+
+// Write implements io.Writer.
+func (l *commitLines) Write(p []byte) (int, error) {
+	n := len(p)
+	if !l.ended {
+		end := bytes.IndexByte(p, '\n') + 1
+		if l.ended = end > 0; !l.ended {
+			end = len(p)
+		}
+		l.sum.Write(p[:end])
+		l.first += end
+		p = p[end:]
+	}
+	const most = 2*sha256.Size + 2 // a byte more than is right
+	l.second = append(l.second, p[:min(len(p), most-len(l.second))]...)
+	return n, nil
+}
+
+// wrong says what is wrong with the lines, "" when nothing is.
+func (l *commitLines) wrong() string {
+	switch {
+	case !l.ended:
+		return "no line"
+	case string(l.second) != Digest(l.sum.Sum(nil)).String()+"\n":
+		return "the second line is not the SHA-256 of the first"
+	}
+	return ""
 }
 
 // unknown finds what only a newer version can have written.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -188,6 +189,22 @@ func TestACommitThatUnpacksWithoutEndIsCutOff(t *testing.T) {
 	}
 	if _, err := DecodeCommit(1, wide.Bytes()); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "window") {
 		t.Errorf("a frame whose window is larger than the format's: %v", err)
+	}
+}
+
+// A store that hands out a bomb in the place of a commit must not take the memory of the host with it, not even up to the limit of a commit.
+func TestACommitThatIsRefusedTakesNoMemory(t *testing.T) {
+	const size, most = 64 << 20, 32 << 20 // the decoder's own window is 8 MiB
+	for name, bomb := range map[string][]byte{"that declares its size": declared(t, size), "that does not": streamed(t, size)} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := DecodeCommit(1, bomb); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a frame %s: %v", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("a frame %s: %d bytes, which unpack to %d, took %d bytes of memory", name, len(bomb), size, took)
+		}
 	}
 }
 
