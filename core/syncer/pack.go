@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"io"
 	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
@@ -114,13 +115,38 @@ func (u *upload) send(ctx context.Context) error {
 	return nil
 }
 
-// put uploads one pack. A name that exists is the echo of an answer that was lost: it carries epoch, number and content.
+// put uploads one pack. A name that exists is the echo of an answer that was lost: it carries epoch, number and content. That it is taken for one
+// only when it was read back: a store that says so of what it does not have, or has otherwise, would leave a commit without its packs.
 func (u *upload) put(ctx context.Context, id repository.PackID, pack *packFile, sums sdk.Sums) (err error) {
 	defer func() { err = errors.Join(err, pack.Close()) }()
 	defer recovered(&err)
 	err = u.create(ctx, repository.PackKey(u.prefix, id), sdk.ClassBulk, sdk.FileBody(pack.File, 0, pack.size, sums))
 	if errors.Is(err, sdk.Exists) {
-		return nil
+		return u.stands(ctx, repository.PackKey(u.prefix, id), pack.size, sums.SHA256)
+	}
+	return err
+}
+
+// stands reads a pack that the store says exists, and compares it with what was to be stored.
+func (u *upload) stands(ctx context.Context, key string, size int64, want [32]byte) error {
+	err := u.calls.do(ctx, "read back "+key, size, func(ctx context.Context) error {
+		got, err := u.store.Get(ctx, sdk.GetRequest{Key: key, Length: -1})
+		if err != nil {
+			return err
+		}
+		defer got.Body.Close() // nothing was written through it
+		sum := sha256.New()
+		n, err := io.Copy(sum, io.LimitReader(got.Body, size+1))
+		if err == nil && (n != size || [32]byte(sum.Sum(nil)) != want) {
+			err = &sdk.Error{
+				Code: sdk.Corrupt, Op: "get", Key: key, Err: errors.New("the store says that the pack exists, and what it holds there is something else"),
+				Hint: "no commit refers to that object: remove it, and the next push stores it anew",
+			}
+		}
+		return err
+	})
+	if isNotFound(err) { // said of a pack, it is no answer to anybody above
+		err = &sdk.Error{Op: "put", Key: key, Err: fmt.Errorf("the plugin breaks its contract: it says that the object exists, and does not find it: %v", err)}
 	}
 	return err
 }

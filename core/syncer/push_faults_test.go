@@ -130,6 +130,49 @@ func TestAPushThatLosesItsReplyIsReadBack(t *testing.T) {
 }
 
 // CASES A11
+// A store that answers every conflict as Exists says it of packs that it does not have. The commit would be one that nobody can restore.
+func TestAPackThatIsSaidToExistIsReadBackBeforeTheCommit(t *testing.T) {
+	for name, row := range map[string]struct {
+		there func(b *bench, key string)
+		say   string
+		code  sdk.Code
+	}{
+		"and is not there":       {func(*bench, string) {}, "does not find it", sdk.Internal},
+		"and is something else":  {func(b *bench, key string) { b.mem.Plant(key, []byte("rubbish")) }, "something else", sdk.Corrupt},
+		"and is of another size": {func(b *bench, key string) { b.mem.Plant(key, nil) }, "something else", sdk.Corrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			w := b.worker()
+			first := b.publish(1, map[string]string{"f": "1"})
+			b.mustPush(w, first, Periodic)
+			var pack string
+			b.store.Before = func(_ ctxt, c callt) error {
+				if c.Op != "put" || !strings.HasPrefix(c.Key, "strikes/pack/") {
+					return nil
+				}
+				pack = c.Key
+				row.there(b, c.Key)
+				return sdk.Exists
+			}
+			id := b.publish(2, map[string]string{"f": "2"})
+			err := b.push(w, id, Periodic)
+			if said := fmt.Sprint(err); sdk.CodeOf(err) != row.code || !strings.Contains(said, row.say) || !strings.Contains(said, pack) {
+				t.Errorf("error %v", err)
+			}
+			if s := w.Status(); s.Periodic != first || s.Failures != 1 || b.newest().Checkpoint.ID != first {
+				t.Errorf("status %+v", s)
+			}
+			b.heal()
+			b.remove(pack)
+			b.mustPush(w, id, Periodic)
+			if got := b.content(b.newest())["f"]; got != "2" {
+				t.Errorf("restores to %q", got)
+			}
+		})
+	}
+}
+
 func TestACommitThatLandsAfterItsCallerGaveUpIsFoundByTheNextJob(t *testing.T) {
 	b := newBench(t)
 	id := b.publish(1, map[string]string{"f": "1"})

@@ -158,6 +158,47 @@ func TestAStoreThatIsMountedAgainIsContinued(t *testing.T) {
 	}
 }
 
+// A store whose listings come up empty for a while holds all the same what it held. The epoch of the reign that ended over it is ours and closed: to
+// take it for a claim whose answer was lost was to find commits behind it, to call the repository corrupt and never to push again.
+func TestAfterListingsThatCameUpEmptyANewEpochIsClaimed(t *testing.T) {
+	b := newBench(t)
+	w := b.worker()
+	b.mustPush(w, b.publish(1, map[string]string{"f": "1"}), Periodic)
+	hidden := map[string][]byte{}
+	b.store.Before = func(ctx ctxt, c callt) error {
+		if c.Op != "list" || c.Key != repository.EpochPrefix("strikes") {
+			return nil
+		}
+		for _, key := range b.mem.Keys() {
+			if strings.HasPrefix(key, c.Key) {
+				hidden[key], _ = b.mem.Content(key)
+				b.remove(key)
+			}
+		}
+		return nil
+	}
+	b.store.After = func(_ ctxt, _ callt, err error) error {
+		for key, content := range hidden {
+			b.mem.Plant(key, content)
+		}
+		clear(hidden)
+		return err
+	}
+	for step := range uint64(3) {
+		err := b.push(w, b.publish(2+step, map[string]string{"f": "2"}), Periodic)
+		if _, vanished := errors.AsType[*VanishedError](err); !vanished {
+			t.Fatalf("while they come up empty: %v", err)
+		}
+	}
+	b.store.Before, b.store.After = nil, nil
+	id := b.publish(5, map[string]string{"f": "5"})
+	b.mustPush(w, id, Periodic)
+	if c := b.newest(); c.Checkpoint.ID != id || c.Epoch < 2 {
+		t.Errorf("the newest is commit %d of epoch %d", c.Number, c.Epoch)
+	}
+	checkLine(t, b, "after listings that came up empty")
+}
+
 func TestAnEpochOfOurNumberByAnotherWriterIsNotOurs(t *testing.T) {
 	a := newBench(t)
 	wa := a.worker()

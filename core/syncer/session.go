@@ -54,6 +54,7 @@ type session struct {
 	phase      phase
 	hasFormat  bool              // FORMAT.json exists and is ours
 	looked     bool              // base is what the repository has
+	over       uint64            // highest epoch of an earlier session of this worker, which is not claimed again; 0 = none
 	claiming   uint64            // epoch whose claim had no answer; 0 = none
 	epoch      uint64            // ours; 0 before the claim
 	ours       sdk.Object        // our epoch object as listed when it was last read; zero = never

@@ -69,7 +69,8 @@ func (s *session) claimEpoch(ctx context.Context, e uint64) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("target %q: %w", s.target, err)
 	}
-	return found.Writer == s.writer, nil
+	// An epoch that a session of ours held and lost has commits behind it. It is met when a listing has hidden it.
+	return found.Writer == s.writer && e > s.over, nil
 }
 
 // createFormat makes FORMAT.json where it is missing. README.txt beside it is a courtesy: its failure is of no consequence.

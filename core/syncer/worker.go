@@ -114,8 +114,14 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	return w, nil
 }
 
+// newSession begins a reign anew. What the session before has claimed is not claimed again.
 func (w *Worker) newSession() *session {
+	var over uint64
+	if w.session != nil {
+		over = max(w.session.over, w.session.epoch)
+	}
 	return &session{
+		over:   over,
 		remote: remote{calls: w.calls, store: w.cfg.Store, prefix: w.cfg.Prefix, advisory: w.cfg.Fencing == FencingAdvisory},
 		target: w.cfg.Target, writer: w.cfg.Writer, host: w.cfg.Host, writtenBy: w.cfg.WrittenBy, now: w.cfg.Now,
 		adopted: w.state.Adopted, codec: w.codec, wrong: w.wrong, probe: w.probe, fencing: w.cfg.Fencing, log: w.cfg.Log,
