@@ -45,7 +45,8 @@ func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 			}
 		}
 	}
-	return fmt.Errorf("target %q: %d commit numbers in a row were taken by older attempts of this host: %w", s.target, attempts, ErrUnresolved)
+	return fmt.Errorf("target %q: %d times in a row the next commit number was taken, by older attempts of this host or by what the store says exists and does not find: %w",
+		s.target, attempts, ErrUnresolved)
 }
 
 // holds says whether the newest checkpoint commit is that of m, and nothing is known to be wrong with it.
