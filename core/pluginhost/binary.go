@@ -29,12 +29,8 @@ func copyImage(ctx context.Context, spec Spec, dir string) (image, error) {
 	if err != nil {
 		return image{}, &StartError{Path: spec.Path, What: "cannot be examined", Err: err}
 	}
-	if info.Mode().Perm()&0o111 == 0 {
-		return image{}, &StartError{
-			Cause: CauseNotRunnable, Path: spec.Path,
-			What:   fmt.Sprintf("is not executable (mode %04o)", info.Mode().Perm()),
-			Remedy: "chmod +x " + spec.Path,
-		}
+	if err := checkImage(spec.Path, info); err != nil {
+		return image{}, err
 	}
 	if !spec.Dev {
 		if err := checkTrust(spec.Path, os.Geteuid()); err != nil {
@@ -46,6 +42,28 @@ func copyImage(ctx context.Context, spec Spec, dir string) (image, error) {
 		return image{}, uncopied(ctx, spec.Path, err)
 	}
 	return img, img.verify(spec)
+}
+
+// maxImage is more than any plugin has, and little enough for the disk of the states, on which its copy is written.
+const maxImage = 1 << 30
+
+// checkImage refuses what no copy is worth making of.
+func checkImage(path string, info fs.FileInfo) error {
+	switch {
+	case info.Mode().Perm()&0o111 == 0:
+		return &StartError{
+			Cause: CauseNotRunnable, Path: path,
+			What:   fmt.Sprintf("is not executable (mode %04o)", info.Mode().Perm()),
+			Remedy: "chmod +x " + path,
+		}
+	case info.Size() > maxImage:
+		return &StartError{
+			Cause: CauseNotRunnable, Path: path,
+			What:   fmt.Sprintf("has %d bytes; a plugin of more than %d is not copied", info.Size(), maxImage),
+			Remedy: "point the path at the plugin's binary",
+		}
+	}
+	return nil
 }
 
 func (img image) verify(spec Spec) error {

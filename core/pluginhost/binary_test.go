@@ -87,6 +87,20 @@ func TestAPluginFileThatMustNotRunIsRefusedWithItsRemedy(t *testing.T) {
 	}
 }
 
+// A path that names some huge file by mistake must not fill the disk of the states with its copy.
+func TestAFileThatIsTooLargeForAPluginIsNotCopied(t *testing.T) {
+	path := planted(t, "cairn-plugin-x", "#!/bin/sh\n", 0o700)
+	if err := os.Truncate(path, maxImage+1); err != nil { // sparse: it takes no room
+		t.Fatal(err)
+	}
+	dir := shortDir(t)
+	_, err := copyImage(t.Context(), Spec{Path: path}, dir)
+	wantStartError(t, err, CauseNotRunnable, "1073741825 bytes")
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("a copy was begun: %v, %v", left, err)
+	}
+}
+
 func TestDevSkipsTheChecksumAndThePermissions(t *testing.T) {
 	path := planted(t, "p", "x", 0o777)
 	if _, err := copyImage(t.Context(), Spec{Path: path, Dev: true, Checksum: "sha256:" + strings.Repeat("0", 64)}, shortDir(t)); err != nil {

@@ -68,17 +68,22 @@ func newProcess(name string, img image, out *output) *process {
 func (p *process) Start(ctx context.Context) error {
 	pipes, err := openPipes()
 	if err != nil {
-		return err
+		return p.refuse(err)
 	}
 	started := make(chan error, 1)
 	go p.live(ctx, pipes, started)
 	if err := <-started; err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.err = err
-		return errors.Join(err, p.feed.Close())
+		return p.refuse(err)
 	}
 	return nil
+}
+
+// refuse remembers why there is no process, and lets nobody wait for its handshake.
+func (p *process) refuse(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+	return errors.Join(err, p.feed.Close())
 }
 
 // live is the process's own goroutine, from the fork until the leader is reaped. It keeps its OS thread all the time: the kernel

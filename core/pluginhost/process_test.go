@@ -195,6 +195,31 @@ func TestEachThingThatCannotBeExecutedHasItsOwnMessage(t *testing.T) {
 	}
 }
 
+func TestAHostThatMayOpenNoMoreFilesSaysSo(t *testing.T) {
+	spec := Spec{Path: planted(t, "cairn-plugin-x", "#!/bin/sh\n", 0o700)}
+	img, err := copyImage(t.Context(), spec, shortDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProcess(spec.Path, img, newOutput(hclog.NewNullLogger(), nil, time.Now))
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	none := syscall.Rlimit{Cur: 0, Max: was.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	err = p.Start(t.Context())
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err == nil || p.refused() == nil {
+		t.Fatalf("start: %v; it is said to be refused because of %v", err, p.refused())
+	}
+	wantStartError(t, explainExec(spec.Path, img, false, p.refused()), CauseOther, "may open no more files", "too many open files", "ulimit -n")
+}
+
 func TestANoexecFileSystemIsNamedAsTheReason(t *testing.T) {
 	img := image{path: "/data/run/abcdefgh/cairn-plugin-x"}
 	err := explainExec("/opt/cairn-plugin-x", img, true, syscall.EACCES)
