@@ -2,9 +2,7 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -41,19 +39,19 @@ type Exam struct {
 
 	spec    pluginhost.Spec
 	opts    pluginhost.Options
-	scratch string
+	scratch *scratch
 	spool   *syncer.Spool
 	open    []*pluginhost.Store
 }
 
 // OpenExam starts a plugin as a host would. The caller closes the Exam.
 func OpenExam(ctx context.Context, c Candidate, opts LoadOptions) (*Exam, error) {
-	scratch, err := os.MkdirTemp("", "cairn-")
+	scratch, err := newScratch()
 	if err != nil {
-		return nil, fmt.Errorf("make a folder to run plugins from: %w", err)
+		return nil, err
 	}
 	e := &Exam{scratch: scratch, opts: pluginhost.Options{
-		Log: hclog.NewNullLogger(), RuntimeDir: filepath.Join(scratch, "run"), Now: opts.Now, Timeouts: pluginhost.Timeouts{Hung: examPatience},
+		Log: hclog.NewNullLogger(), RuntimeDir: filepath.Join(scratch.path, "run"), Now: opts.Now, Timeouts: pluginhost.Timeouts{Hung: examPatience},
 	}}
 	if err := e.start(ctx, c, opts); err != nil {
 		e.Close(ctx)
@@ -70,7 +68,7 @@ func (e *Exam) start(ctx context.Context, c Candidate, opts LoadOptions) (err er
 	if e.About, err = DescribePlugin(ctx, path, opts.Now); err != nil {
 		return err
 	}
-	if e.spool, err = syncer.OpenSpool(filepath.Join(e.scratch, "spool")); err != nil {
+	if e.spool, err = syncer.OpenSpool(filepath.Join(e.scratch.path, "spool")); err != nil {
 		return err
 	}
 	e.Spool = e.spool.Dir()
@@ -90,7 +88,8 @@ func (e *Exam) start(ctx context.Context, c Candidate, opts LoadOptions) (err er
 func (c Candidate) spec(about sdk.Description, spool string, opts LoadOptions) (pluginhost.Spec, error) {
 	if c.Config == "" {
 		body, err := settingsJSON(about.Schema, c.Settings)
-		return pluginhost.Spec{Target: "exam", Plugin: about.Name, Config: body, Spool: spool}, err
+		secrets := settingSecrets(about.Schema, c.Settings)
+		return pluginhost.Spec{Target: "exam", Plugin: about.Name, Config: body, Secrets: secrets, Spool: spool}, err
 	}
 	cfg, found := config.Load(c.Config, config.Options{Getenv: opts.Getenv, Schema: func(config.Host, config.Plugin) (sdk.Schema, error) { return about.Schema, nil }})
 	if found.HasErrors() {
@@ -156,9 +155,8 @@ func (e *Exam) Close(ctx context.Context) {
 	for _, store := range e.open {
 		store.Close(ctx)
 	}
-	errs := errors.Join(os.RemoveAll(e.scratch))
 	if e.spool != nil {
-		errs = errors.Join(errs, e.spool.Close())
+		_ = e.spool.Close() // it goes with its folder
 	}
-	_ = errs // what is left lies in the temporary folder, which the system empties
+	_ = e.scratch.remove() // the next command tries again
 }

@@ -31,6 +31,18 @@ func settingsJSON(schema sdk.Schema, settings []string) ([]byte, error) {
 	return json.Marshal(body)
 }
 
+// settingSecrets are the values of the settings that the schema calls secret, for whoever must keep them out of what people see.
+func settingSecrets(schema sdk.Schema, settings []string) []string {
+	var all []string
+	for _, setting := range settings {
+		name, value, _ := strings.Cut(setting, "=")
+		if attr, known := schema.Attribute(name); known && attr.Type == sdk.TypeSecret {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
 func attributeNames(schema sdk.Schema) string {
 	var names []string
 	for _, attr := range schema.Attributes {

@@ -40,6 +40,17 @@ func TestSettingsBecomeTheConfigurationThatTheSchemaWants(t *testing.T) {
 	}
 }
 
+// What `plugin check --set key=…` gives is as secret as what a configuration file gives.
+func TestTheSecretsOfSettingsReachTheMask(t *testing.T) {
+	about := sdk.Description{Name: "p", Schema: sdk.Schema{Attributes: []sdk.Attribute{
+		{Name: "path", Type: sdk.TypeString}, {Name: "key", Type: sdk.TypeSecret}, {Name: "token", Type: sdk.TypeSecret},
+	}}}
+	spec, err := Candidate{Settings: []string{"path=/a", "key=hush=hush", "token=t0ken"}}.spec(about, "", LoadOptions{})
+	if err != nil || strings.Join(spec.Secrets, " ") != "hush=hush t0ken" {
+		t.Errorf("secrets %q, %v", spec.Secrets, err)
+	}
+}
+
 func TestATranscriptKeepsWhatThePluginSaysAndNothingElse(t *testing.T) {
 	said := &transcript{}
 	log := said.logger().Named("plugin").With("target", "t")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -135,12 +134,12 @@ func readOnly(dir string) bool {
 
 // withPlugins lends a folder to run plugins from.
 func withPlugins(dataDir string, now func() time.Time, use func(pluginhost.Options) error) error {
-	scratch, err := os.MkdirTemp("", "cairn-")
+	scratch, err := newScratch()
 	if err != nil {
-		return &config.NoAnswerError{Err: fmt.Errorf("make a folder to run plugins from: %w", err)}
+		return &config.NoAnswerError{Err: err}
 	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // what is left lies in the temporary folder, which the system empties
-	return use(pluginhost.Options{Log: hclog.NewNullLogger(), RuntimeDir: runFrom(dataDir, scratch), Now: now})
+	defer scratch.remove() //nolint:errcheck // the next command tries again
+	return use(pluginhost.Options{Log: hclog.NewNullLogger(), RuntimeDir: runFrom(dataDir, scratch.path), Now: now})
 }
 
 func (l *loader) check(ctx context.Context, cfg *config.Config) config.Diagnostics {

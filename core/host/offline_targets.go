@@ -23,7 +23,7 @@ const offlineBudget = 30 * time.Second
 type offlineTargets struct {
 	open    []offlineTarget
 	spool   *syncer.Spool
-	scratch string
+	scratch *scratch
 }
 
 type offlineTarget struct {
@@ -40,9 +40,9 @@ func (o *Offline) open(ctx context.Context, target string) (*offlineTargets, err
 
 // openOf refuses repositories of another pipeline than owner; Nil = any will do.
 func (o *Offline) openOf(ctx context.Context, target string, owner uuid.UUID) (_ *offlineTargets, err error) {
-	scratch, err := os.MkdirTemp("", "cairn-")
+	scratch, err := newScratch()
 	if err != nil {
-		return nil, fmt.Errorf("make a folder to work in: %w", err)
+		return nil, err
 	}
 	targets := &offlineTargets{scratch: scratch}
 	defer func() {
@@ -50,7 +50,7 @@ func (o *Offline) openOf(ctx context.Context, target string, owner uuid.UUID) (_
 			targets.close(ctx)
 		}
 	}()
-	if targets.spool, err = syncer.OpenSpool(filepath.Join(scratch, "spool")); err != nil {
+	if targets.spool, err = syncer.OpenSpool(filepath.Join(scratch.path, "spool")); err != nil {
 		return nil, err
 	}
 	for _, block := range o.pipeline.Backend.Repositories() {
@@ -72,7 +72,7 @@ func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offline
 		}
 		spec, err := pluginSpec(t, in.spool.Dir())
 		if err == nil {
-			opened.store, _, err = pluginhost.Open(ctx, spec, pluginhost.Options{Log: o.log, RuntimeDir: runFrom(o.dataDir, in.scratch), Now: o.now})
+			opened.store, _, err = pluginhost.Open(ctx, spec, pluginhost.Options{Log: o.log, RuntimeDir: runFrom(o.dataDir, in.scratch.path), Now: o.now})
 		}
 		if err != nil {
 			opened.err = fmt.Errorf("target %q: %w", block.Target, err)
@@ -126,7 +126,7 @@ func (t *offlineTargets) close(ctx context.Context) {
 	if t.spool != nil {
 		_ = t.spool.Close() // it goes with its folder
 	}
-	_ = os.RemoveAll(t.scratch) // what is left lies in the temporary folder, which the system empties
+	_ = t.scratch.remove() // the next command tries again
 }
 
 // runFrom is where plugins run from for a while: below the data folder where there is one that can be written, for a host runs them from there too, and
