@@ -256,8 +256,14 @@ func TestARestoreInPlaceThatCrashedIsAllOrNothing(t *testing.T) {
 		hit   int
 		done  bool
 	}{
-		{"inplace.noted", 1, false}, {"publish.manifest-synced", 1, false}, {"publish.renamed", 1, true},
-		{"inplace.pulled", 1, true}, {"aside.copied", 1, true}, {"aside.moved", 1, true}, {"aside.moved", 2, true}, {"aside.moved", 3, true},
+		{"inplace.noted", 1, false},
+		{"publish.manifest-synced", 1, false},
+		{"publish.renamed", 1, true},
+		{"inplace.pulled", 1, true},
+		{"aside.copied", 1, true},
+		{"aside.moved", 1, true},
+		{"aside.moved", 2, true},
+		{"aside.moved", 3, true},
 		{"inplace.settled", 1, true},
 	} {
 		must(t, os.RemoveAll(p.path("data")))

@@ -112,8 +112,12 @@ func (r *Reader) look(ctx context.Context) (Head, error) {
 		return Head{}, err
 	}
 	newest, err := r.newestOf(top, gc)
-	if err == nil && newest == nil {
+	switch {
+	case err != nil:
+	case newest == nil:
 		err = r.neverCommitted(ctx, numbers, gc)
+	default:
+		err = r.aboveGC(ctx, numbers, newest.Number, gc)
 	}
 	if err != nil {
 		return Head{}, err
@@ -218,6 +222,22 @@ func (r *Reader) newestOf(top []known, gc repository.GC) (*repository.Commit, er
 		}
 	}
 	return newest, nil
+}
+
+// aboveGC says whether a commit can be the newest checkpoint: retention keeps that above all that it retires. One below, which gc has kept, is what is left
+// of a repository that has lost its newest commits, and must not be taken for its state; unless the commits are other ones by now.
+func (r *Reader) aboveGC(ctx context.Context, numbers []uint64, newest uint64, gc repository.GC) error {
+	if newest > gc.UpTo {
+		return nil
+	}
+	now, err := r.numbers(ctx, repository.CommitPrefix(r.prefix), repository.ParseCommitKey)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Equal(now, numbers):
+		return fmt.Errorf("a newer commit has come: %w", errMoved)
+	}
+	return &HeadLostError{Target: r.calls.target, Prefix: r.prefix, GC: gc.Number, UpTo: gc.UpTo, Newest: newest, Reading: true}
 }
 
 // follows checks that above, the next commit that was read, may stand above c.

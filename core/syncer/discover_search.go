@@ -19,6 +19,8 @@ const firstBlock = 2 * DefaultConcurrency
 type descent struct {
 	reader  *Reader
 	wanted  Selector
+	numbers []uint64    // as listed
+	newest  uint64      // checkpoint commit met first; 0 = none
 	above   *known      // the commit met before; nil = none, or damage
 	oldest  *CommitInfo // checkpoint commit met last
 	damaged []error
@@ -30,6 +32,7 @@ func (d *descent) run(ctx context.Context) (uint64, error) {
 	if err != nil || format == nil {
 		return 0, err
 	}
+	d.numbers = numbers
 	rest := numbers
 	for size := firstBlock; len(rest) > 0; size *= 2 {
 		cut := max(0, len(rest)-size)
@@ -68,7 +71,11 @@ func (d *descent) block(ctx context.Context, numbers []uint64) (uint64, error) {
 		if !gc.Visible(numbers[i]) {
 			continue // of no account, see newestOf
 		}
-		if found, err := d.meet(&rows[i]); found || err != nil {
+		found, err := d.meet(&rows[i])
+		if err == nil && !d.wanted.AsOf.IsZero() && d.newest != 0 { // else what is lost may be it
+			err = d.reader.aboveGC(ctx, d.numbers, d.newest, gc)
+		}
+		if found || err != nil {
 			return numbers[i], err
 		}
 	}
@@ -94,6 +101,9 @@ func (d *descent) meet(c *commitRow) (bool, error) {
 		return false, nil
 	}
 	info := infoOf(c.Commit)
+	if d.newest == 0 {
+		d.newest = c.number
+	}
 	d.oldest = &info
 	return d.wanted.matches(info), nil
 }

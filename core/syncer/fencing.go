@@ -45,19 +45,3 @@ type sentCommit struct {
 
 	text []byte
 }
-
-// tipStands makes sure, where fencing is advisory, that the newest commit of the line is still the one that was made or found: another
-// writer may have put its own in that place after ours had been read back. The next commit would stand on nothing.
-func (s *session) tipStands(ctx context.Context) error {
-	if !s.advisory {
-		return nil
-	}
-	data, err := s.get(ctx, repository.CommitKey(s.prefix, s.last), repository.MaxCommit)
-	switch {
-	case err != nil && !isNotFound(err):
-		return fmt.Errorf("look whether commit %d stands: %w", s.last, err)
-	case err != nil || repository.Sum(data) != s.lastSum:
-		return &VanishedError{Target: s.target, Prefix: s.prefix, Epoch: s.epoch, Commit: s.last}
-	}
-	return nil
-}

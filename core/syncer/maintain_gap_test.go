@@ -9,21 +9,6 @@ import (
 	"github.com/cairnsync/cairn/core/repository"
 )
 
-// copied is all that lies in the store; the function puts the store back to it.
-func (b *bench) copied() (putBack func()) {
-	b.t.Helper()
-	then := map[string][]byte{}
-	for _, key := range b.mem.Keys() {
-		then[key], _ = b.mem.Content(key)
-	}
-	return func() {
-		b.remove(b.mem.Keys()...)
-		for _, key := range slices.Sorted(maps.Keys(then)) {
-			b.mem.Plant(key, then[key])
-		}
-	}
-}
-
 // loses takes commits, and the packs that were made for them.
 func (b *bench) loses(numbers ...uint64) {
 	b.t.Helper()
@@ -163,7 +148,7 @@ func TestAStoreThatIsPutBackWhileRetentionRunsLosesNothingOfWhatIsLeft(t *testin
 			b := newBench(t)
 			w := b.worker(keeps(repository.Retention{MinCount: 1}))
 			b.pushes(w, 1, 4)
-			putBack := b.copied()
+			putBack := b.rewind()
 			b.pushes(w, 5, 8)
 			done := false
 			b.store.Before = func(_ ctxt, c callt) error {

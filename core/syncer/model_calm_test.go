@@ -17,6 +17,9 @@ func (w *world) recovers(ctx context.Context, wrong mutants) time.Duration {
 	w.heal()
 	began := time.Now()
 	writer := w.newestWriterCommits()
+	if writer == nil && w.rolled {
+		return 0 // what is left of the store may be for the operator
+	}
 	if writer == nil && w.checker.fault == "" {
 		writer = w.freshStartCommits(wrong)
 	}

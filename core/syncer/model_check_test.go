@@ -22,12 +22,15 @@ type checker struct {
 	mu       sync.Mutex
 	fault    string // the first violation
 	acked    []mark // reported and not to be lost
+	era      int    // of the store: what was reported in an earlier one is lost
 	states   map[uuid.UUID]*heldCheckpoint
 	decoded  map[string]*modelCommit // by key
 	exist    map[uint64]*modelCommit
 	ever     map[uint64]*modelCommit // the first that landed under a number
+	ids      map[uuid.UUID]bool      // checkpoints of which a commit has landed
 	deleted  map[uint64]bool         // numbers whose commit was deleted once: what comes to life there again is a ghost
 	gc       repository.GC
+	headThen uint64            // what head was when the store was put back
 	head     uint64            // highest commit number that landed
 	epoch    uint64            // of that
 	pins     map[string]uint64 // acknowledged: the commit by the pin's name
@@ -38,7 +41,10 @@ type checker struct {
 }
 
 // mark is one step that was reported, as states name it.
-type mark struct{ name, actor string }
+type mark struct {
+	name, actor string
+	era         int // of the store
+}
 
 type modelCommit struct {
 	*repository.Commit
@@ -59,7 +65,7 @@ func newChecker(dec *chunkDecoder, codec commitCodec) *checker {
 
 // forget is what a wiped store leaves.
 func (c *checker) forget() {
-	c.acked, c.gc, c.head, c.epoch = nil, repository.GC{}, 0, 0
+	c.acked, c.gc, c.head, c.epoch, c.ids = nil, repository.GC{}, 0, 0, map[uuid.UUID]bool{}
 	c.decoded, c.exist, c.ever = map[string]*modelCommit{}, map[uint64]*modelCommit{}, map[uint64]*modelCommit{}
 	c.deleted, c.pins, c.proven = map[uint64]bool{}, map[string]uint64{}, map[repository.Writer]uint64{}
 }
@@ -92,9 +98,12 @@ func (c *checker) told(w *world, actor string, cp *heldCheckpoint) {
 		c.checkWhole(w.mem, actor, cp)
 		return
 	}
+	if w.rolled {
+		c.checkHeld(w.mem, actor, cp)
+	}
 	for name := range strings.FieldsSeq(string(cp.files["marks"])) {
 		if !slices.ContainsFunc(c.acked, func(m mark) bool { return m.name == name }) {
-			c.acked = append(c.acked, mark{name, actor})
+			c.acked = append(c.acked, mark{name, actor, c.era})
 		}
 	}
 	c.checkAcked(actor + " reports success")
@@ -143,7 +152,7 @@ func (c *checker) wiped() {
 func (c *checker) fenced(w *world, actor string, err *FencedError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := w.mem.Content(repository.EpochKey(modelPrefix, err.Epoch+1)); !ok && !w.wiped {
+	if _, ok := w.mem.Content(repository.EpochKey(modelPrefix, err.Epoch+1)); !ok && !w.ruined() {
 		c.violated("%s believes it is fenced, but epoch %d does not exist", actor, err.Epoch+1)
 	}
 }
@@ -192,7 +201,7 @@ func (c *checker) statuses(w *world) {
 			continue
 		}
 		s := h.life.worker.Status()
-		if at := s.Committed; at != nil && !w.wiped {
+		if at := s.Committed; at != nil && !w.ruined() { // whoever has not noticed yet names what was there
 			if m := c.ever[at.Number]; m == nil || m.Kind != repository.KindCheckpoint || !w.lies && m.Checkpoint.ID != at.Checkpoint {
 				c.violated("%s: status names checkpoint %s (step %d) as commit %d, which is not its commit", h.actor(), at.Checkpoint, at.Step, at.Number)
 			}
@@ -210,14 +219,7 @@ func (c *checker) statuses(w *world) {
 	}
 }
 
-func (c *checker) committed(id uuid.UUID) bool {
-	for _, m := range c.ever {
-		if m.Kind == repository.KindCheckpoint && m.Checkpoint.ID == id {
-			return true
-		}
-	}
-	return false
-}
+func (c *checker) committed(id uuid.UUID) bool { return c.ids[id] }
 
 // commit reads what lies under a number, and restores it.
 func (c *checker) commit(mem *sdktest.Mem, n uint64) *modelCommit {

@@ -32,6 +32,7 @@ type trouble struct {
 	faults int  // how much may still go wrong
 	met    int  // how much has
 	wipes  bool // the store will be wiped, once
+	rolls  bool // it will be put back to an older state, once or more
 
 	cuts, clocks, disks, sleeps, fullStore bool
 
@@ -118,6 +119,9 @@ func (w *world) heal() {
 func (w *world) upheaval() bool {
 	m := w.machines[w.rng.IntN(len(w.machines))]
 	h := w.hosts[w.rng.IntN(len(w.hosts))]
+	if w.trouble.rolls && w.rng.IntN(40) == 0 {
+		return w.ages()
+	}
 	switch t := &w.trouble; w.rng.IntN(40) {
 	case 0, 1:
 		m.frozen = 5 + w.rng.IntN(60)

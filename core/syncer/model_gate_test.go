@@ -27,6 +27,8 @@ type gateCall struct {
 	err       error
 	stalled   bool // never answered: only its deadline ends it
 	abandoned bool // its caller gave up
+	late      bool // it lands after that
+	era       int  // of the store, when it was made
 }
 
 func (c *gateCall) mutates() bool { return c.put != nil || c.keys != nil }
@@ -48,6 +50,7 @@ func (w *world) wait(ctx context.Context, c *gateCall) error {
 	}
 	c.done = make(chan struct{})
 	w.mu.Lock()
+	c.era = w.era
 	w.pending = append(w.pending, c)
 	w.mu.Unlock()
 	select {

@@ -154,7 +154,7 @@ func (l *life) run() {
 		if l.dead.Load() {
 			return
 		}
-		if !l.report(cp, err) {
+		if !l.report(cp, trigger, err) {
 			return
 		}
 		if err == nil {
@@ -272,13 +272,16 @@ func (l *life) checkpoint() *heldCheckpoint {
 }
 
 // report tells the checker what the push answered; false when this life ends with it.
-func (l *life) report(cp *heldCheckpoint, err error) bool {
+func (l *life) report(cp *heldCheckpoint, trigger Trigger, err error) bool {
 	fenced, isFenced := errors.AsType[*FencedError](err)
 	held, isHeld := errors.AsType[*HeldError](err)
 	lost, isLost := errors.AsType[*LostError](err)
 	switch {
 	case err == nil && slices.Contains(l.told, cp.manifest.ID):
 		l.w.tell("%s knows that step %d is committed", l.h.actor(), cp.manifest.Step)
+		if trigger == Requested { // it has looked
+			l.w.checker.told(l.w, l.h.actor(), cp)
+		}
 	case err == nil:
 		l.told = append(l.told, cp.manifest.ID)
 		l.w.tell("%s REPORTS step %d committed", l.h.actor(), cp.manifest.Step)
@@ -293,13 +296,13 @@ func (l *life) report(cp *heldCheckpoint, err error) bool {
 		return false
 	case isLost:
 		l.w.tell("%s is held: commit %d is lost", l.h.actor(), lost.Was.Number)
-		if !l.w.wiped {
+		if !l.w.ruined() {
 			l.w.checker.violation("%s misses commit %d, and nobody wiped the store", l.h.actor(), lost.Was.Number)
 		}
 		return false
-	case isGone(err) && !l.w.wiped:
+	case isGone(err) && !l.w.ruined():
 		l.w.checker.violation("%s: %v, and nobody wiped the store", l.h.actor(), err)
-	case errors.Is(err, repository.ErrCorrupt) && !l.w.wiped:
+	case errors.Is(err, repository.ErrCorrupt) && !l.w.ruined():
 		l.w.checker.violation("%s finds corruption: %v", l.h.actor(), err)
 		return false
 	default:

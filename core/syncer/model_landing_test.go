@@ -54,7 +54,7 @@ func (c *checker) began(l *life) {
 // stands as it stood then.
 func (c *checker) claimed(w *world, call *gateCall) {
 	for _, h := range w.hosts {
-		if h.machine == call.on && h.alive() && h.actor() == call.actor && h.life.displacedAt > 0 && h.life.displacedAt == c.head {
+		if !w.rolled && h.machine == call.on && h.alive() && h.actor() == call.actor && h.life.displacedAt > 0 && h.life.displacedAt == c.head {
 			c.violated("%s: it claims, and another was activated in its place before it was started", call)
 		}
 	}
@@ -64,13 +64,19 @@ func (c *checker) claimed(w *world, call *gateCall) {
 func (c *checker) committedAt(w *world, call *gateCall, n uint64) {
 	m := c.commit(w.mem, n)
 	c.exist[n] = m
-	if c.ever[n] == nil {
+	if c.ever[n] == nil || w.rolled {
 		c.ever[n] = m
+	}
+	if m.Kind == repository.KindCheckpoint {
+		c.ids[m.Checkpoint.ID] = true
 	}
 	if c.deleted[n] && !c.gc.Visible(n) {
 		return // a ghost: a request of long ago, under a number that is retired
 	}
 	switch {
+	case w.rolled && n > c.head+1: // it was on its way, and what it stands on is lost: it is never told
+		c.head, c.epoch = n, m.Epoch
+		return
 	case w.lies && n <= c.head: // it takes the place of the one before
 	case n != c.head+1:
 		c.violated("%s: commit %d lands, and the newest was %d", call, n, c.head)
@@ -82,6 +88,9 @@ func (c *checker) committedAt(w *world, call *gateCall, n uint64) {
 	c.head, c.epoch = max(c.head, n), m.Epoch
 	if m.Kind != repository.KindCheckpoint {
 		return
+	}
+	if m.fault != nil && w.rolled {
+		return // likewise
 	}
 	if m.fault != nil {
 		c.violated("%s: commit %d cannot be restored: %v", call, n, m.fault)
@@ -106,6 +115,10 @@ func (c *checker) retired(w *world, call *gateCall, k uint64) {
 		c.violated("%s: gc %d after gc %d (%v)", call, k, before.Number, err)
 		return
 	}
+	if whole := c.newestWhole(); whole != nil && !gc.Visible(whole.Number) {
+		c.violated("%s: commit %d, the newest that is whole, is retired", call, whole.Number)
+	}
+	c.checkGap(w, call, gc)
 	c.gc = gc
 	newer, gone := 0, 0
 	for n := c.head; n > 0; n-- {
@@ -137,7 +150,7 @@ func (c *checker) checkRetired(w *world, call *gateCall, m *modelCommit, newer i
 	case w.policy.MinAge > 0 && age < w.policy.MinAge:
 		c.violated("%s: commit %d is retired at the age of %s", call, m.Number, age.Round(time.Millisecond))
 	}
-	if n := c.proven[c.gc.Writer]; n == m.Number {
+	if n := c.proven[c.gc.Writer]; n == m.Number && !w.rolled { // who finds out that it was put back forgets its proofs
 		c.violated("%s: commit %d is retired, which this writer has proven to restore", call, n)
 	}
 	for name, n := range c.pins {

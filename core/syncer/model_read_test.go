@@ -21,8 +21,9 @@ func (c *checker) reported() []mark {
 func (c *checker) pulled(w *world, who string, got *pulled, err error, before []mark) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before = c.ofNow(before)
 	switch {
-	case w.wiped: // what it finds in ruins, and what was reported before, are no longer its matter
+	case w.wiped, err != nil && w.rolled: // what it finds in ruins, and what was reported before, are no longer its matter
 	case errors.Is(err, repository.ErrCorrupt):
 		c.violated("%s finds corruption: %v", who, err)
 	case errors.Is(err, ErrNoCommit) && len(before) > 0:
@@ -44,8 +45,9 @@ func (c *checker) pulled(w *world, who string, got *pulled, err error, before []
 func (c *checker) listed(w *world, who string, list []CommitInfo, err error, before []mark) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before = c.ofNow(before)
 	switch {
-	case w.wiped:
+	case w.wiped, err != nil && w.rolled:
 		return
 	case errors.Is(err, repository.ErrCorrupt):
 		c.violated("%s finds corruption: %v", who, err)
@@ -59,7 +61,7 @@ func (c *checker) listed(w *world, who string, list []CommitInfo, err error, bef
 	last := uint64(0)
 	for _, info := range list {
 		m := c.ever[info.Number]
-		if m == nil || m.Kind != repository.KindCheckpoint || !w.lies && m.Checkpoint.ID != info.Checkpoint.ID || info.Number <= last {
+		if m == nil || m.Kind != repository.KindCheckpoint || !w.lies && !w.rolled && m.Checkpoint.ID != info.Checkpoint.ID || info.Number <= last {
 			c.violated("%s lists commit %d of checkpoint %s, which was never made", who, info.Number, info.Checkpoint.ID)
 			return
 		}
@@ -74,7 +76,7 @@ func (c *checker) listed(w *world, who string, list []CommitInfo, err error, bef
 
 // audit asks at the end, with nobody at work: each listed commit is restored by the reader's own code and is a state that the circuit had.
 func (w *world) audit() {
-	if w.wiped {
+	if w.ruined() {
 		return // a commit of a request that came too late may lie in ruins
 	}
 	ctx := context.Background()

@@ -30,7 +30,7 @@ func (l *life) follow() (copied *pulled, activated bool) {
 		if err != nil {
 			continue
 		}
-		if old := kept.newest(); old != nil && old.commit.Number > got.commit.Number && !l.w.wiped {
+		if old := kept.newest(); old != nil && old.commit.Number > got.commit.Number && !l.w.ruined() {
 			l.w.checker.violation("%s went back from commit %d to commit %d", l.h.actor(), old.commit.Number, got.commit.Number)
 		}
 		kept.add(got)

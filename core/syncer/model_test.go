@@ -119,13 +119,17 @@ func TestAStoryIsAFunctionOfItsSeed(t *testing.T) {
 type play struct {
 	wrong   mutants
 	alone   bool // one host at a time, on a store that takes every create
+	rolls   bool // the store is put back to an older state
 	bounded bool // no more than faults may go wrong
 	faults  int
 }
 
 func (p play) test() string {
-	if p.alone {
+	switch {
+	case p.alone:
 		return "TestUnderAdvisoryFencingOneWriterAloneLosesNothing"
+	case p.rolls:
+		return "TestWhatIsToldRestoresAlsoWhenTheStoreIsPutBack"
 	}
 	return "TestTheProtocolHoldsInEveryStory"
 }
@@ -245,6 +249,10 @@ func (s *stage) newWorld(seed uint64, p play) *world {
 	if p.alone {
 		w.alone, w.lies, w.fencing, w.trouble.wipes, names = true, true, FencingAdvisory, false, names[:1]
 		w.trouble.faults += 4 // one host alone meets less
+	}
+	if p.rolls {
+		w.trouble.rolls, w.trouble.wipes = true, false
+		w.trouble.faults += 2
 	}
 	if p.bounded {
 		w.trouble.faults = p.faults

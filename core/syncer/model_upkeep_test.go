@@ -14,6 +14,7 @@ import (
 // upkeepBeside is what one life does beside its pushes, one thing at a time: retention and sweep, pins.
 type upkeepBeside struct {
 	busy     atomic.Bool
+	asked    atomic.Bool // the maintenance that runs was asked for
 	finished atomic.Bool // busy ends when everybody rests: whether the next begins before or after is no race then
 	running  sync.WaitGroup
 	pins     []string // names that this life has given; owned by whoever is busy
@@ -61,6 +62,7 @@ func (l *life) pinName() string {
 
 // maintain runs retention and sweep, and tells how it went.
 func (l *life) maintain(ctx context.Context, req MaintainRequest) bool {
+	l.upkeep.asked.Store(req.Thorough)
 	report, err := l.worker.Maintain(ctx, req)
 	if l.dead.Load() {
 		return false
@@ -89,7 +91,7 @@ func (l *life) pin1(ctx context.Context, req PinRequest) {
 		l.w.checker.upkept(l.w, who(ctx), err)
 	default:
 		l.w.tell("%s has PINNED commit %d as %q", who(ctx), pin.Commit, pin.Name)
-		l.w.checker.pinned(pin)
+		l.w.checker.pinned(l.w, pin)
 	}
 }
 
@@ -126,14 +128,17 @@ func (c *checker) upkept(w *world, actor string, err error) {
 		c.fenced(w, actor, fenced)
 		return
 	}
-	if !w.wiped && (vanished || errors.Is(err, repository.ErrCorrupt) || errors.Is(err, repository.ErrKeepsNothing)) {
+	if !w.ruined() && (vanished || errors.Is(err, repository.ErrCorrupt) || errors.Is(err, repository.ErrKeepsNothing)) {
 		c.violation("%s: its upkeep says %v", actor, err)
 	}
 }
 
-func (c *checker) pinned(pin repository.Pin) {
+func (c *checker) pinned(w *world, pin repository.Pin) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if w.rolled {
+		return // the pin may have gone with the rest
+	}
 	if c.exist[pin.Commit] == nil || !c.gc.Visible(pin.Commit) {
 		c.violated("pin %q is acknowledged, and commit %d is not there", pin.Name, pin.Commit)
 	}

@@ -32,7 +32,10 @@ type world struct {
 	policy  *repository.Retention // of every host; nil = everything is kept
 	calm    bool
 	wiped   bool
-	changed atomic.Bool // the store, or what was told, since the statuses were last looked at
+	copy    map[string][]byte // an older state of the store, to which it may be put back; nil = none
+	rolled  bool              // that has happened
+	era     int               // how often
+	changed atomic.Bool       // the store, or what was told, since the statuses were last looked at
 	calls   int
 	probes  bool // hosts find out by calls what the store allows; otherwise they know, and the story is about the rest of the protocol
 	fencing Fencing
@@ -96,7 +99,7 @@ func (w *world) sweepAbandoned() []*gateCall {
 // apply lets the store do what a call asks for, under the eyes of the checker.
 func (w *world) apply(c *gateCall) error {
 	w.calls++
-	if w.wiped && c.retires() {
+	if w.wiped && c.retires() || c.mutates() && w.misses(c) {
 		return unavailable() // it was begun in the repository that is gone, and would retire what is new
 	}
 	if c.keys != nil {
@@ -156,6 +159,7 @@ func (w *world) answer(c *gateCall, err error, text string) {
 func (w *world) land(i int) {
 	c := w.late[i]
 	w.late = slices.Delete(w.late, i, i+1)
+	c.late = true
 	w.narrate("late request lands: %s: %s", c, outcome(w.apply(c)))
 }
 

@@ -15,7 +15,7 @@ import (
 const attempts = 16
 
 // push commits the pinned checkpoint, or proves that it is committed. When it returns nil, the commit exists and, after its creation, our
-// epoch did and no higher one.
+// epoch did and no higher one, and what the commit stands on and the packs that were made for it did too.
 func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 	m := p.Manifest()
 	if s.fence != nil {
@@ -60,14 +60,18 @@ func (s *session) done(m checkpoint.Manifest) bool { return s.holds(m) && s.conf
 // doubt takes back what was confirmed, for a job that must look for itself.
 func (s *session) doubt() { s.confirmed = false }
 
-// confirm looks at the epoch after a commit of ours was created: only then is success told to anyone.
+// confirm looks at the epoch and at what stands there, after a commit of ours was created or when somebody asks anew: only then is success told to
+// anyone.
 func (s *session) confirm(ctx context.Context) error {
 	if !s.wrong.tellEarly {
 		if err := s.stillHighest(ctx); err != nil {
 			return fmt.Errorf("commit %d exists and is not confirmed: %w", s.base.Number, err)
 		}
 	}
-	s.confirmed = true
+	if err := s.baseStands(ctx); err != nil {
+		return fmt.Errorf("commit %d is not confirmed: %w", s.base.Number, err)
+	}
+	s.confirmed, s.made = !s.broken(s.base), false
 	return nil
 }
 
@@ -78,11 +82,13 @@ func (s *session) attempt(ctx context.Context, p pinned, packs *packer) error {
 	if err != nil {
 		return fmt.Errorf("plan push of checkpoint %s: %w", m.ID, err)
 	}
-	if err := s.stillHighest(ctx); err != nil { // not needed for safety: it saves the upload, and litter where the repository was
+	stands, err := s.tipStands(ctx) // not needed for safety: it saves the upload, and litter where the repository was
+	switch {
+	case err != nil:
 		return err
-	}
-	if err := s.tipStands(ctx); err != nil {
-		return err
+	case !stands:
+		s.unresolved = true // something lies above it: that is read next
+		return nil
 	}
 	built := repository.NewBuilder(plan, s.epoch, s.last+1)
 	if s.wrong.packsByContent {
@@ -191,7 +197,7 @@ func (s *session) peek(ctx context.Context) (landed bool, err error) {
 func (s *session) append(c known) {
 	s.last, s.lastSum, s.unresolved, s.sent = c.Number, c.sum, false, nil
 	if c.Kind == repository.KindCheckpoint {
-		s.base, s.confirmed = &c, false
+		s.base, s.confirmed, s.made = &c, false, true
 	}
 }
 

@@ -95,7 +95,7 @@ func TestAWriterThatSleptThroughATakeoverDoesNotReportSuccess(t *testing.T) {
 	for _, row := range []struct {
 		call string
 		nth  int
-	}{{"list strikes/epoch/", 1}, {"put strikes/commit/00000000000000000003", 1}, {"list strikes/epoch/", 2}} {
+	}{{"list strikes/epoch/", 1}, {"list strikes/commit/", 1}, {"put strikes/commit/00000000000000000003", 1}, {"list strikes/epoch/", 2}} {
 		t.Run(fmt.Sprintf("%s, %d", row.call, row.nth), func(t *testing.T) {
 			a := newBench(t)
 			b := newBenchOn(t, a.mem, "beta")

@@ -29,7 +29,7 @@ func (u *upkeepRun) retain(ctx context.Context) error {
 		switch {
 		case u.req.DryRun:
 			return nil
-		case len(u.report.Missing) > 0 && !u.req.Thorough && !u.wrong.retiresPastGap:
+		case len(u.report.Missing) > 0 && !u.req.Thorough:
 			u.leave(plan)
 			return nil
 		}
@@ -105,7 +105,7 @@ func (u *upkeepRun) plan(ctx context.Context) (*repository.RetentionPlan, error)
 		policy.MaxDelete = u.req.MaxDelete
 	}
 	plan, err := repository.PlanRetention(policy, facts)
-	if err == nil && plan.Retire > 0 && !u.wrong.retiresUnseen {
+	if err == nil && plan.Retire > 0 {
 		if facts.Broken, err = u.unseen(ctx, rows, facts.Broken); err != nil {
 			return nil, err
 		}

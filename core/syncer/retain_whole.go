@@ -60,7 +60,7 @@ func (u *upkeepRun) isStored(id repository.PackID) bool {
 // newestStands makes sure, before a gc object is created, that the highest commit which the plan knows is still there: in a repository that was
 // put back to an earlier state the plan would hide what is left.
 func (u *upkeepRun) newestStands(ctx context.Context) error {
-	if u.newest == 0 || u.wrong.gcUnseen {
+	if u.newest == 0 {
 		return nil
 	}
 	found, err := u.objectsFrom(ctx, repository.CommitPrefix(u.prefix), repository.CommitKey(u.prefix, u.newest-1), repository.ParseCommitKey)
@@ -76,7 +76,7 @@ func (u *upkeepRun) newestStands(ctx context.Context) error {
 // gcStands makes sure, before anything is deleted, that the gc object by which it goes is still there: in a repository that was put back to a state
 // before it, what it had retired is to be seen again.
 func (u *upkeepRun) gcStands(ctx context.Context) error {
-	if u.gc.Number == 0 || u.wrong.gcUnseen {
+	if u.gc.Number == 0 {
 		return nil
 	}
 	found, err := u.objectsFrom(ctx, repository.GCPrefix(u.prefix), repository.GCKey(u.prefix, u.gc.Number-1), repository.ParseGCKey)

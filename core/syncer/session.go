@@ -63,10 +63,13 @@ type session struct {
 	base       *known            // newest checkpoint commit of the line; nil = none
 	unresolved bool              // a create of commit last+1 had no answer
 	sent       *sentCommit       // what that create sent, where fencing is advisory
-	confirmed  bool              // after base was created our epoch was seen to be there and to be the highest
+	tip        listedObject      // commit last as it was listed when it was last known to be ours; zero = never
+	made       bool              // base was created by this session, and nobody has seen it there yet
+	confirmed  bool              // after base was created our epoch was seen to be there and to be the highest, and base to be there
 	fence      *FencedError      // set once, final
 	listed     []uint64          // commit numbers, ascending, as last listed
 	unsound    unsound           // what a repair has found; zero = nothing is known to be wrong
+	spoilt     repository.Digest // of the commit whose object was found damaged when it was read again; zero = none
 	damage     *Damage           // what verifications have found; nil = none is known
 	lacks      lack              // what is known of the packs of the base that it opened on
 	gc         repository.GC     // the highest, as it was last read while the session opens
@@ -109,9 +112,8 @@ type mutants struct {
 	pinsUnread         bool // retention does not read the pins
 	pinWithoutGC       bool // a pin is acknowledged when it is written
 	verifiedNotKept    bool // retention does not keep what was proven to restore
-	retiresPastGap     bool // retention retires although a commit is missing
-	retiresUnseen      bool // it retires commits without a look at the packs of the one that stays
-	gcUnseen           bool // it creates and deletes without a look whether what it goes by still stands
+	tipUnseen          bool // a push goes on without a look whether the commit that it continues is there
+	landingUnseen      bool // success is told without a look whether the commit and what it stands on are there
 	retiredMustBeThere bool // the newest commit that we knew must be listed though it was retired since
 }
 

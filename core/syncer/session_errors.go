@@ -64,15 +64,21 @@ func (e *HeldError) Error() string {
 }
 
 // VanishedError says that the repository is no longer the one that this host writes: its epoch is not there any more, or is another
-// writer's. Nothing of the job counts. The next job begins as after a restart: by looking.
+// writer's, or it is in an earlier state. Nothing of the job counts. The next job begins as after a restart: by looking.
 type VanishedError struct {
 	Target, Prefix string
 	Epoch          uint64            // ours
 	By             *repository.Epoch // who has an epoch of that number there now; nil = nobody
-	Commit         uint64            // not 0: the epoch was not looked at, for this commit of ours is not there any more, or has another content
+	Commit         uint64            // not 0: the epoch may stand, and this commit is not there any more, is not whole, or has another content
+	PutBack        bool              // the epoch stands: the repository is in an earlier state
 }
 
 func (e *VanishedError) Error() string {
+	if e.PutBack {
+		return fmt.Sprintf("target %q: commit %d below %q, which this host made or continued, is gone or not whole, while epoch %d, which is ours, stands: the repository "+
+			"was put back to an earlier state, or somebody deletes by hand there, and what was committed since is lost from it; nothing of this push counts; "+
+			"the next push looks anew and uploads again what is missing", e.Target, e.Commit, e.Prefix, e.Epoch)
+	}
 	if e.Commit != 0 {
 		return fmt.Sprintf("target %q: commit %d below %q, which this host made or continued, is gone or was overwritten: another writer is at work there, "+
 			"and fencing is only advisory: let one host alone write to it; the next push looks anew", e.Target, e.Commit, e.Prefix)

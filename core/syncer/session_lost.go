@@ -63,7 +63,7 @@ func (s *session) lost(id repository.PackID) bool {
 
 // broken says of a commit whether it cannot be restored, as far as is known.
 func (s *session) broken(c *known) bool {
-	return s.unsound.has(c.Number) || s.lacks.commit == c.sum && len(s.lacks.packs) > 0 || s.damage.breaks(c.Number) || slices.ContainsFunc(c.Packs, s.damage.spoils)
+	return s.unsound.has(c.Number) || c.sum == s.spoilt || s.lacks.commit == c.sum && len(s.lacks.packs) > 0 || s.damage.breaks(c.Number) || slices.ContainsFunc(c.Packs, s.damage.spoils)
 }
 
 // readGC reads the highest gc object; the zero GC where there is none. One that was read before is not read again: it never changes.
@@ -121,12 +121,19 @@ type HeadLostError struct {
 	GC             uint64 // the gc object that proves it
 	UpTo           uint64 // it retired commits up to this one, and kept a newer checkpoint
 	Newest         uint64 // the newest checkpoint commit that is there; 0 = none
+	Reading        bool   // a reader has found it, who wanted the newest
 }
 
 func (e *HeadLostError) Error() string {
 	left := "no checkpoint is there"
 	if e.Newest != 0 {
 		left = fmt.Sprintf("the newest checkpoint that is there is commit %d", e.Newest)
+	}
+	if e.Reading {
+		return fmt.Sprintf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+
+			"and %s, which is older: it is not taken for the newest state: put the objects below %q back as they were, from an earlier version in the bucket or a copy of it; or, "+
+			"if what is lost is given up, restore commit %d by its number (`cairn checkpoint restore --number %d`, or its checkpoint as start_from_checkpoint)",
+			e.Target, e.Prefix, e.GC, e.UpTo, e.UpTo+1, left, repository.CommitPrefix(e.Prefix), e.Newest, e.Newest)
 	}
 	return fmt.Sprintf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+
 		"and %s: a push would take numbers that readers take for retired, so nothing more is written here: put the objects below %q back as they were, from an "+
