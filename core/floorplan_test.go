@@ -31,7 +31,7 @@ func floorplan() map[string][]string {
 		"core/api":        {"core/circuit", "sdk/client"},
 		"core/host": {
 			"core/trigger", "core/checkpoint", "core/repository", "core/circuit", "core/sqlcircuit", "core/pluginhost",
-			"core/syncer", "core/config", "core/api", "sdk", "sdk/client",
+			"core/syncer", "core/config", "core/api", "sdk", "sdk/client", "internal/wipe",
 		},
 		"internal/rudestore":       {"sdk", "sdk/sdktest"},
 		"internal/teststore":       {},
