@@ -147,27 +147,19 @@ func (s section) attributes(body Body, schema sdk.Schema) section {
 	return inner
 }
 
-// conceal takes the source text out of the places, and of what was found since there were n faults, where the line holds a secret, or what the
-// schema does not know: that may be a secret under a mistyped name.
+// conceal takes values out of the source text of the places, and of what was found since there were n faults, where they are secrets, or belong to
+// what the schema does not know: that may be a secret under a mistyped name.
 func (s section) conceal(body Body, schema sdk.Schema, n int) {
-	private := map[int]bool{}
 	for name, a := range s.attrs {
 		if known, ok := schema.Attribute(name); ok && known.Type != sdk.TypeSecret {
 			continue
 		}
-		for line := a.Range.Start.Line; line <= a.Range.End.Line; line++ {
-			private[line] = true
+		value := a.Expr.Range()
+		for name, place := range body.places {
+			body.places[name] = place.without(s.source, value)
 		}
-	}
-	for name, place := range body.places {
-		if private[place.Line] {
-			place.Snippet = ""
-			body.places[name] = place
-		}
-	}
-	for i := range s.found[n:] {
-		if one := &s.found[n+i]; private[one.Line] {
-			one.Snippet = ""
+		for i := range s.found[n:] {
+			s.found[n+i] = s.found[n+i].without(s.source, value)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type Diagnostic struct {
 	Column   int      `json:"column,omitempty"` // 1-based, in characters
 	Summary  string   `json:"summary"`
 	Remedy   string   `json:"remedy,omitempty"`
-	Snippet  string   `json:"snippet,omitempty"` // the source line, as written
+	Snippet  string   `json:"snippet,omitempty"` // the source line, as written, but for values that may be secret
 	width    int      // characters of the snippet that are at fault
 }
 
@@ -137,6 +137,21 @@ func diagnostic(severity Severity, source []byte, at hcl.Range, summary, remedy 
 		one.width = len([]rune(one.Snippet)) - at.Start.Column + 1
 	}
 	return one
+}
+
+// without is the fault with its source line up to the value at hidden, and with none at all where that holds the place of the fault.
+func (d Diagnostic) without(source []byte, hidden hcl.Range) Diagnostic {
+	switch {
+	case d.Snippet == "" || d.Line < hidden.Start.Line || d.Line > hidden.End.Line:
+	case d.Line > hidden.Start.Line || d.Column+d.width > hidden.Start.Column:
+		d.Snippet = ""
+	default:
+		before := source[bytes.LastIndexByte(source[:hidden.Start.Byte], '\n')+1 : hidden.Start.Byte]
+		if len(before) <= len(strings.TrimSuffix(d.Snippet, "…")) { // else an earlier value of the line is hidden already
+			d.Snippet = string(before) + "…"
+		}
+	}
+	return d
 }
 
 // fromHCL takes over what the HCL library found: a syntax error, an unknown attribute, a missing one.
