@@ -20,17 +20,17 @@ func (w *world) recovers(ctx context.Context, wrong mutants) time.Duration {
 	if writer == nil && w.rolled {
 		return 0 // what is left of the store may be for the operator
 	}
-	if writer == nil && w.checker.fault == "" {
+	if writer == nil && w.checker.found() == "" {
 		writer = w.freshStartCommits(wrong)
 	}
-	if w.checker.fault == "" {
+	if w.checker.found() == "" {
 		w.newestIsPulled(ctx)
 	}
-	if w.checker.fault == "" {
+	if w.checker.found() == "" {
 		w.litterGoes(ctx, writer)
 	}
 	took := time.Since(began)
-	if w.checker.fault == "" && took > calmTime {
+	if w.checker.found() == "" && took > calmTime {
 		w.checker.violation("all is well again only after %s", took)
 	}
 	return took
@@ -57,7 +57,7 @@ func (w *world) newestWriterCommits() *life {
 // until lets things happen until done, or until nothing or too much has happened.
 func (w *world) until(done func() bool) bool {
 	for range calmSteps {
-		if w.checker.fault != "" || done() {
+		if w.checker.found() != "" || done() {
 			break
 		}
 		if !w.step() {

@@ -82,6 +82,13 @@ func (c *checker) violated(format string, args ...any) {
 	}
 }
 
+// found is what was violated first; "" = nothing was.
+func (c *checker) found() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
+}
+
 // made: the circuit of a host was in this state.
 func (c *checker) made(cp *heldCheckpoint) {
 	c.mu.Lock()
