@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,9 +15,27 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
+// logBook is a log that is read while it is written.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 func TestACallThatOutlivesItsContextIsToldToTheLogOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var book bytes.Buffer
+		var book logBook
 		w := newWork(hclog.New(&hclog.LoggerOptions{Output: &book, Level: hclog.Debug}))
 		ctx, cancel := context.WithCancel(t.Context())
 		goOn := make(chan struct{})
@@ -30,14 +49,14 @@ func TestACallThatOutlivesItsContextIsToldToTheLogOnce(t *testing.T) {
 		cancel()
 		time.Sleep(overdueAfter - time.Second)
 		synctest.Wait()
-		if book.Len() > 0 {
-			t.Errorf("told too soon: %s", &book)
+		if told := book.String(); told != "" {
+			t.Errorf("told too soon: %s", told)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		for _, want := range []string{"hangs in it", "op=put", "key=a/b", "context canceled"} {
 			if strings.Count(book.String(), want) != 1 {
-				t.Errorf("%q does not stand once in the log:\n%s", want, &book)
+				t.Errorf("%q does not stand once in the log:\n%s", want, book.String())
 			}
 		}
 		close(goOn)
@@ -49,7 +68,7 @@ func TestACallThatOutlivesItsContextIsToldToTheLogOnce(t *testing.T) {
 
 func TestACallThatEndsSoonAfterItsContextIsNoMatterForTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var book bytes.Buffer
+		var book logBook
 		w := newWork(hclog.New(&hclog.LoggerOptions{Output: &book, Level: hclog.Debug}))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
@@ -63,8 +82,8 @@ func TestACallThatEndsSoonAfterItsContextIsNoMatterForTheLog(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if book.Len() > 0 {
-			t.Errorf("told: %s", &book)
+		if told := book.String(); told != "" {
+			t.Errorf("told: %s", told)
 		}
 	})
 }
