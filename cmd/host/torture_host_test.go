@@ -86,8 +86,10 @@ func (k *killer) untilCommitted() {
 func (k *killer) torture(n int) {
 	ends := k.shuffled(n)
 	k.t.Logf("%d lives; a start takes %v", len(ends), k.span.Round(time.Millisecond))
-	for i := 0; len(ends) > 0 && i < 2*(n+200); i++ {
-		k.upTo(float64(i+1) / float64(n+100))
+	planned, most := len(ends), 2*len(ends)
+	for i := 0; len(ends) > 0 && i < most; i++ {
+		// Each life gets new records, also one more for a point that was missed: without them there is nothing to push.
+		k.upTo(0.8*float64(planned-len(ends))/float64(planned) + 0.2*float64(i+1)/float64(most))
 		empty := i%2 == 1
 		if empty {
 			k.freshData()

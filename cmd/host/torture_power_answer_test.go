@@ -107,8 +107,8 @@ func (m *machine) cutAfter(ask func(context.Context, *machine) error) (faults []
 	return m.cutPower("answered")
 }
 
-// begun says that the pipeline is where its operator wants it.
+// begun says that the pipeline is where its operator wants it. One that is about to start is stopped for a moment.
 func (m *machine) begun() bool {
-	state := m.view().State
-	return state == "running" || state == "paused" || state == "stopped"
+	v := m.view()
+	return v.State == v.DesiredState
 }

@@ -35,7 +35,7 @@ type book struct {
 }
 
 func newBook(c Config) *book {
-	b := &book{state: StateStarting, paused: c.Paused, sync: c.LastSync, commits: map[uuid.UUID][]bool{}, hindrance: c.Obstacle}
+	b := &book{state: StateStarting, paused: c.Paused, seen: c.Opened, sync: c.LastSync, commits: map[uuid.UUID][]bool{}, hindrance: c.Obstacle}
 	b.checkpoints.published = c.Restored
 	b.saved = b.sync.saved()
 	for i, t := range c.Targets {

@@ -44,6 +44,9 @@ type Config struct {
 	// Restored is the newest published checkpoint at start, restored from or merely found; the zero value when there is none.
 	Restored trigger.Checkpoint
 
+	// Opened is what the circuit answers to Facts as it was opened: what a status tells before the loop has looked for the first time. The zero value: not known.
+	Opened Facts
+
 	// LastSync is what sync status said when the last run ended; status carries on from there.
 	LastSync SyncSummary
 

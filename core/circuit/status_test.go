@@ -54,6 +54,11 @@ func TestThePhasesAreThoseOfTheTrigger(t *testing.T) {
 	}
 }
 
+func TestStatusBeforeTheFirstLookTellsTheStepThatWasOpened(t *testing.T) {
+	r := newRig(t, time.Second, nil, func(c *Config) { c.Opened = Facts{Step: 6} })
+	expect(t, "step", r.loop.Status().Step, uint64(6))
+}
+
 func TestStatusSharesNothingWithTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 0, []time.Duration{time.Second})

@@ -80,8 +80,9 @@ func (w *waker) wake() {
 func (p *pipeline) loopConfig(r *run, newest trigger.Checkpoint) circuit.Config {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	numbered := renumber(r.circuit, r.offset)
 	cfg := circuit.Config{
-		Circuit: renumber(r.circuit, r.offset), Policy: p.cfg.Policy(), Checkpointer: noCheckpoints{}, Now: p.host.opts.Now, Log: p.log,
+		Circuit: numbered, Opened: numbered.Facts(), Policy: p.cfg.Policy(), Checkpointer: noCheckpoints{}, Now: p.host.opts.Now, Log: p.log,
 		Incarnation: r.id, Restored: newest, Paused: p.desired == checkpoint.Paused, ShutdownTimeout: p.host.cfg.Host.ShutdownTimeout,
 	}
 	if p.dir == nil {
