@@ -110,5 +110,5 @@ func (m *machine) cutAfter(ask func(context.Context, *machine) error) (faults []
 // begun says that the pipeline is where its operator wants it. One that is about to start is stopped for a moment.
 func (m *machine) begun() bool {
 	v := m.view()
-	return v.State == v.DesiredState
+	return v.State != "" && v.State == v.DesiredState // a host that does not answer yet shows neither
 }
