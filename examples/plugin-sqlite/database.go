@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -16,6 +17,9 @@ import (
 
 // appID marks a database as this plugin's ("CaiR"), so that a path to somebody else's is noticed before anything is written to it.
 const appID = 0x43616952
+
+// busyAgain is the wait before a database that was refused as busy is asked again.
+const busyAgain = 10 * time.Millisecond
 
 // schema: an object is a row, and its content the chunks of its id in the order of seq. Keys are blobs, which SQLite compares by bytes.
 const schema = `
@@ -38,6 +42,7 @@ CREATE TABLE chunks (
 type database struct {
 	writer, reader *sql.DB
 	create         bool
+	busy           time.Duration
 
 	ready atomic.Bool // the file is there and it is ours
 }
@@ -63,7 +68,7 @@ func openDatabase(cfg Config) (*database, error) {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), writer.Close())
 	}
 	reader.SetMaxIdleConns(8)
-	return &database{writer: writer, reader: reader, create: cfg.Create}, nil
+	return &database{writer: writer, reader: reader, create: cfg.Create, busy: cfg.BusyTimeout}, nil
 }
 
 func dataSource(path string, query url.Values) string {
@@ -117,7 +122,7 @@ func (d *database) claim(ctx context.Context, tx *sql.Tx) error {
 // write runs do in one transaction, which is durable when write returns nil and has changed nothing when it returns an error, unless the
 // error is that of the commit.
 func (d *database) write(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
-	tx, err := d.writer.BeginTx(ctx, nil)
+	tx, err := d.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,6 +131,24 @@ func (d *database) write(ctx context.Context, do func(context.Context, *sql.Tx) 
 		return err
 	}
 	return tx.Commit()
+}
+
+// begin also waits where SQLite does not, whatever busy_timeout says: of two connections that turn the same new file into a WAL database at the same
+// moment, one is refused at once, for they would wait for each other.
+func (d *database) begin(ctx context.Context) (*sql.Tx, error) {
+	patience, cancel := context.WithTimeout(ctx, d.busy)
+	defer cancel()
+	for {
+		tx, err := d.writer.BeginTx(ctx, nil)
+		if !isBusy(err) {
+			return tx, err
+		}
+		select {
+		case <-patience.Done():
+			return nil, err
+		case <-time.After(busyAgain):
+		}
+	}
 }
 
 // close ends both pools and waits for nobody: calls in progress fail.

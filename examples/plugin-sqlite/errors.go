@@ -30,6 +30,11 @@ func explain(ctx context.Context, op, key string, err error) error {
 	return e
 }
 
+func isBusy(err error) bool {
+	var raw *sqlite.Error
+	return errors.As(err, &raw) && raw.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
 // meaning is the table of SQLite's primary result codes.
 func meaning(code int) (sdk.Code, string) {
 	switch code & 0xff {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +66,23 @@ func TestAMissingFileIsNotAnEmptyStoreAndIsNotMade(t *testing.T) {
 	}
 	if have := read(t, res); string(have) != "x" {
 		t.Errorf("%q", have)
+	}
+}
+
+// SQLite refuses one of two connections that make a new file a WAL database at the same moment, and does not wait for busy_timeout.
+func TestTargetsMayMakeTheirFileAtTheSameMoment(t *testing.T) {
+	for range 100 {
+		path := filepath.Join(t.TempDir(), "objects.db")
+		var makers sync.WaitGroup
+		for _, key := range []string{"a", "b", "c", "d"} {
+			target := openTest(t, path)
+			makers.Go(func() {
+				if _, err := target.Put(t.Context(), sdk.PutRequest{Key: key, Body: sdk.BytesBody([]byte(key))}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		makers.Wait()
 	}
 }
 
