@@ -184,12 +184,12 @@ func TestStop(t *testing.T) {
 		},
 		{
 			name:  "a fenced target is left alone",
-			given: func(r *rig) { r.stores[0].state.Fenced = true; r.engine.feed(1) },
+			given: func(r *rig) { r.stores[0].change(func(s *store) { s.state.Fenced = true }); r.engine.feed(1) },
 			made:  2, step: 2,
 		},
 		{
 			name:  "a held target is left alone",
-			given: func(r *rig) { r.stores[0].state.Held = true; r.engine.feed(1) },
+			given: func(r *rig) { r.stores[0].change(func(s *store) { s.state.Held = true }); r.engine.feed(1) },
 			made:  2, step: 2,
 		},
 		{

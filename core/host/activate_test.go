@@ -127,7 +127,7 @@ func TestAnActivationThatCrashedWhereItMustFailEndsAsAStandby(t *testing.T) {
 			p := newPair(t)
 			p.standby.stop()
 			p.standby = p.w.start(p.config, p.outage.around, crashAt(point))
-			p.standby.followed()
+			p.standby.until("it follows", func() bool { return p.standby.view("p").State == "standby" })
 			if _, err := p.standby.Activate(t.Context(), "p", client.ActivateOptions{}); err == nil {
 				t.Error("told as done")
 			}

@@ -172,7 +172,7 @@ func TestACircuitThatIsSlowToCloseIsAnnounced(t *testing.T) {
 		}
 	})).up()
 	h.end()
-	h.until("the log says what the end waits for", func() bool { return h.log.count(`still stopping: doing="closing the circuit" waited=1s`) == 1 })
+	h.until("the log says what the end waits for", func() bool { return h.log.count(`still stopping: doing="closing the circuit"`) > 0 })
 	equal(t, "state", h.view("p").State, "stopping")
 	close(release)
 	h.stop()

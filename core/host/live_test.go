@@ -181,6 +181,11 @@ func (r *liveHost) kill() {
 // failed waits until pipeline p has failed and answers why.
 func (r *liveHost) failed() string {
 	r.t.Helper()
-	r.until("pipeline p fails", func() bool { return r.view("p").State == "failed" })
-	return r.view("p").Error
+	var why string
+	r.until("pipeline p fails", func() bool {
+		v := r.view("p") // one look: a start that begins meanwhile takes the reason away
+		why = v.Error
+		return v.State == "failed"
+	})
+	return why
 }

@@ -27,7 +27,7 @@ func TestACheckpointOfObjectStorageIsCommittedBeforeItCounts(t *testing.T) {
 	// On another machine, and on the same one: the newest commit is what there is, whatever lies in the folder.
 	for _, data := range []string{"elsewhere", "data"} {
 		next := w.start(conf{data: data, object: true, strict: true})
-		if next.view("p").State == "stopped" {
+		if next.view("p").DesiredState == "stopped" {
 			next.begin()
 		}
 		equal(t, "rows from "+data, next.up().rows(), committed)

@@ -187,9 +187,6 @@ func TestAHostEndsWhileAStartWaits(t *testing.T) {
 	h.until("it asks", func() bool { return strings.Contains(h.view("p").Doing, "asking") })
 	h.stop()
 	equal(t, "pipelines that failed", h.log.count("pipeline failed"), 0)
-	if _, err := h.Pipeline(t.Context(), "p"); err == nil {
-		t.Error("the API answers after Run")
-	}
 	equal(t, "start after the end", code(h.host.pipelines[0].Start(t.Context())), "")
 	if err := h.host.pipelines[0].Start(t.Context()); err == nil || !strings.Contains(err.Error(), "ending") {
 		t.Errorf("start after the end: %v", err)
@@ -198,7 +195,7 @@ func TestAHostEndsWhileAStartWaits(t *testing.T) {
 
 func TestAShutdownIsCutShortAndSaysWhatItDidNotGetDone(t *testing.T) {
 	w := newWorld(t)
-	h := w.start(conf{atEnd: true, timeout: "1s"}).up()
+	h := w.start(conf{atEnd: true, timeout: "10s"}).up() // the checkpoint of the shutdown has to fit in, on any machine
 	h.insert(0, 4)
 	must(t, os.Rename(w.target, w.target+".away"))
 	h.stop()

@@ -137,14 +137,15 @@ func TestAnEndlessCallEndsWithItsCaller(t *testing.T) {
 func TestAPluginThatNeverAnswersIsGivenUpAtEachStepOfItsStart(t *testing.T) {
 	for _, row := range []struct {
 		behaviour, step string
+		patience        time.Duration // for the steps before that one too
 		start           func(context.Context, Spec, Options) error
 	}{
-		{"never-describes", "describe", func(ctx context.Context, s Spec, o Options) error { _, err := Describe(ctx, s, o); return err }},
-		{"never-validates", "validate", Validate},
-		{"never-configures", "configure", func(ctx context.Context, s Spec, o Options) error { _, _, err := Open(ctx, s, o); return err }},
+		{"never-describes", "describe", 300 * time.Millisecond, func(ctx context.Context, s Spec, o Options) error { _, err := Describe(ctx, s, o); return err }},
+		{"never-validates", "validate", 300 * time.Millisecond, Validate},
+		{"never-configures", "configure", 5 * time.Second, func(ctx context.Context, s Spec, o Options) error { _, _, err := Open(ctx, s, o); return err }},
 	} {
 		opts, _ := testOptions(t)
-		opts.Timeouts.Call, opts.Timeouts.Drain = 300*time.Millisecond, 100*time.Millisecond
+		opts.Timeouts.Call, opts.Timeouts.Drain = row.patience, 100*time.Millisecond
 		err := row.start(t.Context(), rogueSpec(t, row.behaviour), opts)
 		wantStartError(t, err, CauseTimeout, "does not answer "+row.step)
 	}

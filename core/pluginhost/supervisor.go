@@ -116,9 +116,9 @@ func (s *Supervisor) live(ctx context.Context) life {
 		return life{exit: s.failedStart(ctx, err)}
 	}
 	ready := s.opts.Now()
-	s.publish(session, about)
 	log := s.log.With("plugin", about.Name, "version", about.Version, "pid", session.proc.number())
 	log.Info("plugin started", "sha256", formatChecksum(session.image.sha256), "took", ready.Sub(begun).Round(time.Millisecond))
+	s.publish(session, about)
 
 	reason := session.serve(ctx)
 	if ctx.Err() != nil {

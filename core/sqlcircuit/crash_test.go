@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,10 @@ import (
 )
 
 // The test binary plays a host that is killed: TestMain hands over to crashChild when this variable names a directory.
-const crashDirEnv = "CAIRN_SQLCIRCUIT_CRASH_DIR"
+const (
+	crashDirEnv   = "CAIRN_SQLCIRCUIT_CRASH_DIR"
+	crashStepsEnv = "CAIRN_SQLCIRCUIT_CRASH_STEPS" // after so many the child waits to be killed
+)
 
 const crashRecords = 4000
 
@@ -65,6 +70,8 @@ func runCrashChild(ctx context.Context, dir string) error {
 	}
 	sent := make(chan error, 1)
 	go func() { sent <- sendFrom(ctx, c) }()
+	most, _ := strconv.Atoi(os.Getenv(crashStepsEnv)) // none is 0: no limit
+	steps := 0
 	for !crashDone(c) {
 		if facts := c.Facts(); facts.Buffered == 0 && !facts.StepAsked {
 			<-woken
@@ -74,6 +81,10 @@ func runCrashChild(ctx context.Context, dir string) error {
 			return err
 		}
 		fmt.Println(c.step.Load()) // tells the parent that something is going on
+		if steps++; steps == most {
+			_, err := io.Copy(io.Discard, os.Stdin) // a parent that is late must still come before the end
+			return err
+		}
 	}
 	return errors.Join(<-sent, c.Close())
 }
@@ -144,6 +155,12 @@ func crashOnce(t *testing.T, dir string, steps int) (killed bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), crashDirEnv+"="+dir)
+	if steps >= 0 {
+		cmd.Env = append(cmd.Env, crashStepsEnv+"="+strconv.Itoa(steps+8)) // a kill may take so long
+	}
+	if _, err := cmd.StdinPipe(); err != nil { // Wait closes it
+		t.Fatal(err)
+	}
 	errText := &strings.Builder{}
 	cmd.Stderr = errText
 	out, err := cmd.StdoutPipe()

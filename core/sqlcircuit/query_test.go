@@ -92,7 +92,7 @@ const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 
 func TestAQueryEndsWhenItsTimeIsOver(t *testing.T) {
 	for name, text := range map[string]string{"between two rows": endless, "inside a step": "SELECT max(i) AS i FROM (" + endless + ")"} {
-		r := queryRig(t, func(c *Circuit) { c.limits.query = 20 * time.Millisecond })
+		r := queryRig(t, func(c *Circuit) { c.limits.query = 500 * time.Millisecond })
 		rows, err := r.Query(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)

@@ -150,7 +150,8 @@ func TestTheLimiterServesInTurnAndNeverExceedsItsBound(t *testing.T) {
 				}
 				served <- i
 				now := inUse.Add(1)
-				most.Store(max(most.Load(), now))
+				for seen := most.Load(); seen < now && !most.CompareAndSwap(seen, now); seen = most.Load() {
+				}
 				time.Sleep(time.Second)
 				inUse.Add(-1)
 				l.release(s, nil)

@@ -213,7 +213,7 @@ func TestDrainCancelsWhatRunsRefusesWhatComesAndClosesTheTarget(t *testing.T) {
 func TestALivingPluginDoesNotHangHoweverLongItsStoreTakes(t *testing.T) {
 	target := &slow{store: newStore(), entered: make(chan struct{}, 1), linger: make(chan struct{})}
 	close(target.linger)
-	client, _ := serveTarget(t, target, Clocks{Hung: 2 * time.Second, Stall: 3 * time.Second}) // a sign of life comes each 200 ms
+	client, _ := serveTarget(t, target, Clocks{Hung: 10 * time.Second, Stall: 11 * time.Second}) // a sign of life comes each 200 ms
 	if _, err := client.Put(t.Context(), sdk.PutRequest{Key: "k", Body: sdk.BytesBody(nil)}); !errors.Is(err, sdk.Unavailable) {
 		t.Errorf("put: %v; want the verdict of the stall clock", err)
 	}
