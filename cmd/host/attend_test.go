@@ -17,17 +17,25 @@ import (
 // A call that waited for a target said nothing until its client gave up, and then that the host was overloaded.
 func TestACallThatWaitsForATargetSaysWhatIsInTheWay(t *testing.T) {
 	const why = `target \"t\": attempt 3: list p/pins/: no such folder`
-	said := make(chan struct{}) // closed by the second look: what the first has found is told by then
+	said := make(chan struct{})     // closed by the second look: what the first has found is told by then
+	answered := make(chan struct{}) // no look comes to an end any more, for it would be told again
 	var looks atomic.Int32
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v0/pipelines/p", func(w http.ResponseWriter, _ *http.Request) {
-		if looks.Add(1) == 2 {
+	mux.HandleFunc("GET /v0/pipelines/p", func(w http.ResponseWriter, r *http.Request) {
+		switch n := looks.Add(1); {
+		case n == 2:
 			close(said)
+		case n > 2:
+			select {
+			case <-answered:
+			case <-r.Context().Done():
+			}
 		}
 		fmt.Fprintf(w, `{"name": "p", "targets": [{"target": "t", "state": "pushing", "running": {"error": "%s"}}]}`, why)
 	})
 	mux.HandleFunc("GET /v0/pipelines/p/remote/pins", func(w http.ResponseWriter, _ *http.Request) {
 		<-said
+		defer close(answered)
 		w.WriteHeader(http.StatusBadGateway)
 		fmt.Fprint(w, `{"error_code": "TargetError", "message": "gave up after 30s"}`)
 	})

@@ -24,7 +24,7 @@ import (
 // Every command must succeed. Other blocks are for reading.
 func TestThePageForPluginAuthorsIsTrue(t *testing.T) {
 	page := readPage(t, "../../docs/plugin-author.md")
-	address, err := freeAddress()
+	address, err := freeAddress(t.Cleanup)
 	if err != nil {
 		t.Fatal(err)
 	}

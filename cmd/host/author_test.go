@@ -16,7 +16,7 @@ func TestAuthorScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/author",
 		Setup: func(env *testscript.Env) error {
-			address, err := freeAddress()
+			address, err := freeAddress(env.Defer)
 			if err != nil {
 				return err
 			}

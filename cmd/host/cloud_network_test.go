@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/internal/teststore"
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 // trouble is a state of the network between the plugin and its store.
@@ -73,7 +74,7 @@ func TestPushesOverAFailingNetworkLoseNothing(t *testing.T) {
 			for _, toxic := range trouble.toxics {
 				network.Plague(t, toxic)
 			}
-			begun, before := time.Now(), w.offsite().Committed.UUID
+			begun, before := time.Now(), w.commitOffsite()
 			w.upTo(0.05 + 0.1*float64(i+1))
 			if !trouble.passes {
 				w.untilStuck(trouble.says, begun, before)
@@ -92,16 +93,16 @@ func TestPushesOverAFailingNetworkLoseNothing(t *testing.T) {
 // untilStuck waits until status says of a running push what keeps it, since when, and when the call is made again.
 func (w *world) untilStuck(says string, begun time.Time, before uuid.UUID) {
 	w.t.Helper()
+	var job *client.JobView
 	w.eventually("status says what keeps the push, since when, and when it is tried again", func() bool {
-		job := w.offsite().Running
+		job = w.offsite().Running
 		return job != nil && job.Error != "" && job.StuckSince != nil && job.Next != nil && job.Attempts > 1 &&
 			job.StuckSince.After(begun.Add(-time.Minute)) && strings.Contains(job.Error, `target "offsite"`) && strings.Contains(job.Error, says)
 	})
-	target := w.offsite()
-	if target.Committed.UUID != before {
-		w.t.Errorf("meanwhile status says that %s is committed", target.Committed.UUID)
+	if now := w.commitOffsite(); now != before {
+		w.t.Errorf("meanwhile status says that %s is committed", now)
 	}
-	w.t.Logf("status: stuck since %v, %s", target.Running.StuckSince.Sub(begun).Round(time.Millisecond), target.Running.Error)
+	w.t.Logf("status: stuck since %v, %s", job.StuckSince.Sub(begun).Round(time.Millisecond), job.Error)
 }
 
 // committedAgain waits until something newer and everything that the host has applied is on the target.
@@ -109,6 +110,19 @@ func (w *world) committedAgain(before uuid.UUID) {
 	w.t.Helper()
 	w.eventually("the push goes on by itself", func() bool {
 		target := w.offsite()
-		return target.Committed.UUID != before && target.Behind != nil && *target.Behind == 0
+		return target.Committed != nil && target.Committed.UUID != before && target.Behind != nil && *target.Behind == 0
 	})
+}
+
+// commitOffsite is the checkpoint that status says is on the target.
+func (w *world) commitOffsite() (id uuid.UUID) {
+	w.t.Helper()
+	w.eventually("status tells what is committed", func() bool {
+		at := w.offsite().Committed
+		if at != nil {
+			id = at.UUID
+		}
+		return at != nil
+	})
+	return id
 }

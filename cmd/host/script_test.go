@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,11 +27,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			address, err := freeAddress()
+			address, err := freeAddress(env.Defer)
 			if err != nil {
 				return err
 			}
-			second, err := freeAddress()
+			second, err := freeAddress(env.Defer)
 			if err != nil {
 				return err
 			}
@@ -70,14 +69,6 @@ func buildPlugins(t *testing.T, names ...string) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // exits runs a command and demands its exit code: exits 3 cairn config check …

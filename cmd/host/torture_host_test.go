@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -67,6 +68,7 @@ type killer struct {
 	missed  int            // lives that did not come to their point
 	span    time.Duration  // how long a start takes; random moments lie within so long of its begin or of its end
 	lives   int
+	within  time.Duration // how long a life may take to come to its point; 0 = 20 seconds, after which it is repeated
 }
 
 // untilCommitted lets a first life come to its first commit, so that there is something to restore.
@@ -132,7 +134,7 @@ func (k *killer) live(point string, empty bool) bool {
 		nth += k.chance.IntN(2) // the pull of the restore publishes too
 	}
 	k.start(fmt.Sprintf("%s:%d", point, nth))
-	if !k.ended(20 * time.Second) {
+	if !k.ended(cmp.Or(k.within, 20*time.Second)) {
 		k.t.Logf("life %d did not come to %s:%d: %s, %s", k.lives, point, nth, k.view().State, k.view().Doing)
 		k.missed++
 		k.kill()
@@ -183,7 +185,7 @@ func TestTortureKillTheHostAtTheFirstPush(t *testing.T) {
 			w := newWorld(t, plugins, s)
 			_, seen := observe(t, w.url, w.target)
 			end := w.send()
-			k := &killer{world: w, hits: map[string]int{}}
+			k := &killer{world: w, hits: map[string]int{}, within: patience}
 			for i, point := range points {
 				w.upTo(float64(i+1) / float64(len(points)+1))
 				if (round+i)%2 == 1 {

@@ -53,13 +53,12 @@ func fullStorage(t *testing.T, plugins string, s settings, want string) {
 	if told.State != "running" {
 		t.Errorf("the pipeline is %s: %s", told.State, told.Error)
 	}
-	if out := w.cairn("status", pipe); !strings.Contains(out, "steps wait: ") {
-		t.Errorf("cairn status says\n%s", out)
-	}
+	// A draft of a checkpoint that is given up makes room for a step, so that it does not wait at every moment.
+	w.eventually("cairn status says that steps wait", func() bool { return strings.Contains(w.cairn("status", pipe), "steps wait: ") })
 	w.eventually("no checkpoint is half-written", func() bool { return len(drafts(t, s.data)) == 0 })
 
 	check(t, os.Remove(ballast))
-	w.eventually("steps go on", func() bool { return w.view().StepError == "" })
+	w.eventually("steps go on", func() bool { v := w.view(); return v.State == "running" && v.StepError == "" })
 	end()
 	w.finish(want)
 	seen()

@@ -180,8 +180,8 @@ func TestTortureAPluginThatStopsInAPushIsReplacedAndItsHostIsFenced(t *testing.T
 	local := p.localCheckpoints()
 	plugin := pluginPID(p.first.host.pid())
 	send(t, plugin, syscall.SIGSTOP)
-	send(t, p.first.host.pid(), syscall.SIGCONT)
 	seal := p.takeOver()
+	send(t, p.first.host.pid(), syscall.SIGCONT) // not before: a plugin that is replaced in time would commit first
 	p.first.eventually(fmt.Sprintf("plugin process %d, which does not answer, is replaced", plugin), func() bool {
 		now := pluginPID(p.first.host.pid())
 		return now != 0 && now != plugin

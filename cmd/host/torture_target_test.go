@@ -31,7 +31,6 @@ func TestTortureAFailingTarget(t *testing.T) {
 	observer, looked := observe(t, w.url, w.target)
 	end := w.send()
 	for i := range hosts {
-		w.upTo(float64(i+1) / hosts)
 		if i%4 == 3 {
 			w.freshData()
 		}
@@ -39,7 +38,9 @@ func TestTortureAFailingTarget(t *testing.T) {
 		w.eventually("the pipeline runs", w.running)
 		atWork := i%2 == 1 // when it ends
 		var seen client.TargetView
-		before := w.offsite().Committed
+		w.eventually("status tells what is there", func() bool { seen = w.offsite(); return seen.State != "" })
+		before := seen.Committed
+		w.upTo(float64(i+1) / hosts) // not before: all of it may be committed already
 		w.eventually("a commit", func() bool {
 			seen = w.offsite()
 			return seen.Committed != nil && (before == nil || before.UUID != seen.Committed.UUID) && (atWork || *seen.Behind == 0)

@@ -93,7 +93,7 @@ func newWorld(t *testing.T, plugins string, s settings) *world {
 			check(t, os.RemoveAll(dir))
 		}
 	})
-	address, err := freeAddress()
+	address, err := freeAddress(t.Cleanup)
 	check(t, err)
 	w := &world{t: t, cfg: s, dir: dir, target: s.target, url: "http://" + address, bin: plugins}
 	if w.target == "" {
