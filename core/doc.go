@@ -27,6 +27,7 @@
 //	plugins/azure/            a container of Azure Blob Storage
 //	cmd/host/        floor 4  the command line: flags, signals, exit codes
 //	internal/                 for tests only, but wipe
+//	  testaddr/               loopback addresses that stay free for the servers of tests
 //	  teststore/              real object stores, pinned and started by the tests that need them
 //	  rudestore/              a store of our own with three vendors' dialects, and every rudeness of theirs
 //	  wipe/                   removes folders that a plugin could write to, whatever it made of them

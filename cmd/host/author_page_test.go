@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cairnsync/cairn/internal/testaddr"
 )
 
 // TestThePageForPluginAuthorsIsTrue runs docs/plugin-author.md from top to bottom as its reader would, in one shell:
@@ -24,7 +26,7 @@ import (
 // Every command must succeed. Other blocks are for reading.
 func TestThePageForPluginAuthorsIsTrue(t *testing.T) {
 	page := readPage(t, "../../docs/plugin-author.md")
-	address, err := freeAddress(t.Cleanup)
+	address, err := testaddr.Reserve(t.Cleanup)
 	if err != nil {
 		t.Fatal(err)
 	}

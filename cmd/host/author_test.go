@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cairnsync/cairn/internal/testaddr"
 )
 
 // TestAuthorScripts runs testdata/author: what a plugin author meets beside the road of docs/plugin-author.md.
@@ -16,7 +18,7 @@ func TestAuthorScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/author",
 		Setup: func(env *testscript.Env) error {
-			address, err := freeAddress(env.Defer)
+			address, err := testaddr.Reserve(env.Defer)
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cairnsync/cairn/internal/testaddr"
 )
 
 // The test binary plays cairn and a plugin that fails: scripts and the torture run them as processes of their own.
@@ -27,11 +29,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			address, err := freeAddress(env.Defer)
+			address, err := testaddr.Reserve(env.Defer)
 			if err != nil {
 				return err
 			}
-			second, err := freeAddress(env.Defer)
+			second, err := testaddr.Reserve(env.Defer)
 			if err != nil {
 				return err
 			}

@@ -4,18 +4,17 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cairnsync/cairn/core/repository"
+	"github.com/cairnsync/cairn/internal/testaddr"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -93,7 +92,7 @@ func newWorld(t *testing.T, plugins string, s settings) *world {
 			check(t, os.RemoveAll(dir))
 		}
 	})
-	address, err := freeAddress(t.Cleanup)
+	address, err := testaddr.Reserve(t.Cleanup)
 	check(t, err)
 	w := &world{t: t, cfg: s, dir: dir, target: s.target, url: "http://" + address, bin: plugins}
 	if w.target == "" {
@@ -248,92 +247,6 @@ func (w *world) freshData() {
 	w.datas++
 	w.data = filepath.Join(w.dir, fmt.Sprintf("d%d", w.datas))
 	w.sender.forget()
-}
-
-// hostProcess is one life of a host.
-type hostProcess struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-	err  error         // how, once done
-}
-
-func (h *hostProcess) pid() int { return h.cmd.Process.Pid }
-
-// start begins a life. crash is CAIRN_CRASH_AT, or "".
-func (w *world) start(crash string) {
-	w.t.Helper()
-	w.startWith("CAIRN_CRASH_AT=" + crash)
-}
-
-// startWith begins a life with more variables in its environment.
-func (w *world) startWith(env ...string) {
-	w.t.Helper()
-	check(w.t, emptied(w.temp()))
-	cmd := exec.Command("cairn", "run", "--config", w.configFile(), "--data-dir", w.data)
-	cmd.Env = append(append(os.Environ(), "TMPDIR="+w.temp(), lifelineVar+"=1"), env...)
-	cmd.Stdout, cmd.Stderr = w.log, w.log
-	_, err := cmd.StdinPipe() // it is the lifeline; Wait closes it
-	check(w.t, err)
-	check(w.t, cmd.Start())
-	h := &hostProcess{cmd: cmd, done: make(chan struct{})}
-	go func() {
-		h.err = cmd.Wait()
-		close(h.done)
-	}()
-	w.host = h
-}
-
-func emptied(dir string) error {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
-	}
-	return err
-}
-
-// kill ends the present life as kill -9 does, and returns when the process is gone.
-func (w *world) kill() {
-	if w.host == nil {
-		return
-	}
-	_ = w.host.cmd.Process.Kill() // it may have ended by itself
-	<-w.host.done
-	w.host = nil
-}
-
-// ended waits for a life to end by itself, and says whether it did so in time.
-func (w *world) ended(within time.Duration) bool {
-	limit := time.NewTimer(within)
-	defer limit.Stop()
-	select {
-	case <-w.host.done:
-		return true
-	case <-limit.C:
-		return false
-	}
-}
-
-// killedItself says whether the life that ended did so at its crash point.
-func (h *hostProcess) killedItself() bool {
-	var exit *exec.ExitError
-	if !errors.As(h.err, &exit) {
-		return false
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
-// stop ends the present life in order.
-func (w *world) stop() {
-	w.t.Helper()
-	check(w.t, w.host.cmd.Process.Signal(os.Interrupt))
-	if !w.ended(patience) {
-		w.t.Fatalf("the host does not stop")
-	}
-	if w.host.err != nil {
-		w.t.Errorf("the host stopped with %v", w.host.err)
-	}
-	w.host = nil
 }
 
 // eventually polls a condition. It fails the test when the host ends meanwhile.

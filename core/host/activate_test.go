@@ -131,6 +131,7 @@ func TestAnActivationThatCrashedWhereItMustFailEndsAsAStandby(t *testing.T) {
 			if _, err := p.standby.Activate(t.Context(), "p", client.ActivateOptions{}); err == nil {
 				t.Error("told as done")
 			}
+			contains(t, p.standby.log.String(), "crash at "+point)
 			p.standby.stop()
 			p.standby = p.w.start(p.config, p.outage.around)
 			p.standby.until("it follows again", func() bool {

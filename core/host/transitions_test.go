@@ -185,7 +185,11 @@ func TestAHostEndsWhileAStartWaits(t *testing.T) {
 	must(t, os.Rename(w.target, w.target+".away"))
 	h := w.start(conf{from: "latest"})
 	h.until("it asks", func() bool { return strings.Contains(h.view("p").Doing, "asking") })
+	ours := h.view("p").Incarnation
 	h.stop()
+	if v, err := h.Pipeline(t.Context(), "p"); err == nil && v.Incarnation != nil && *v.Incarnation == *ours { // another test's host may listen there by now
+		t.Error("the API answers after Run")
+	}
 	equal(t, "pipelines that failed", h.log.count("pipeline failed"), 0)
 	equal(t, "start after the end", code(h.host.pipelines[0].Start(t.Context())), "")
 	if err := h.host.pipelines[0].Start(t.Context()); err == nil || !strings.Contains(err.Error(), "ending") {

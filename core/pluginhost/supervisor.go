@@ -118,7 +118,7 @@ func (s *Supervisor) live(ctx context.Context) life {
 	ready := s.opts.Now()
 	log := s.log.With("plugin", about.Name, "version", about.Version, "pid", session.proc.number())
 	log.Info("plugin started", "sha256", formatChecksum(session.image.sha256), "took", ready.Sub(begun).Round(time.Millisecond))
-	s.publish(session, about)
+	s.publish(session, about) // after the line: who sees it serve may look there for its process
 
 	reason := session.serve(ctx)
 	if ctx.Err() != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cairnsync/cairn/internal/testaddr"
 )
 
 const (
@@ -52,7 +53,7 @@ func start(t testing.TB, p program) Server {
 
 func (p program) attempt(t testing.TB) (Server, error) {
 	t.Helper()
-	address, err := freeAddress()
+	address, err := testaddr.Reserve(t.Cleanup)
 	if err != nil {
 		return Server{}, err
 	}
@@ -74,14 +75,6 @@ func (p program) attempt(t testing.TB) (Server, error) {
 		}
 	}
 	return s, nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // process is a server that was started.
