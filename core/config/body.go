@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,7 +178,8 @@ func (s section) noSchema(p Plugin, err error) {
 func specOf(schema sdk.Schema) block {
 	spec := block{Type: "config"}
 	for _, a := range schema.Attributes {
-		spec.Attributes = append(spec.Attributes, attribute{Name: a.Name, Kind: kind(a.Type), Required: a.Required, Doc: a.Doc, Enum: a.Enum})
+		named := kind(cmp.Or(a.Type, sdk.TypeString)) // a plugin that names none is given text
+		spec.Attributes = append(spec.Attributes, attribute{Name: a.Name, Kind: named, Required: a.Required, Doc: a.Doc, Enum: a.Enum})
 	}
 	return spec
 }

@@ -103,6 +103,7 @@ Give a whole number from 1`},
 		{"a plugin's name is no path", `target "t" { plugin = "../x" }` + "\n" + ok, `no plugin can be named "../x"`},
 		{"a plugin that does not start is named", `target "t" { plugin = "gone" }` + "\n" + ok, `plugin "gone" cannot be asked what it takes
 cairn-plugin-gone: no such file`},
+		{"a plugin that names no type takes text", "target \"t\" {\nplugin = \"untyped\"\nconfig { port = [9000] }\n}\n" + ok, "port must be a string, not a tuple"},
 		{"a plugin that gives no answer is no fault", `target "t" { plugin = "slow" }` + "\n" + ok, `unchecked: cairn.hcl:1:23: plugin "slow" gave no answer: start plugin slow: too late
 The file may be in order: try again`},
 		{"a body lacks no required attribute", body(``), `plugin "store" needs the attribute "path"`},

@@ -32,12 +32,15 @@ func options(t *testing.T) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
+	untyped := sdk.Schema{Attributes: []sdk.Attribute{{Name: "port", Doc: "Which one."}}}
 	return Options{
 		Getenv: func(name string) (string, bool) { return "s3cret", name == "KEY" },
 		Schema: func(_ Host, p Plugin) (sdk.Schema, error) {
 			switch p.Name {
 			case "gone":
 				return sdk.Schema{}, errors.New("start " + p.Path + ": no such file")
+			case "untyped":
+				return untyped, nil
 			case "slow":
 				return sdk.Schema{}, &NoAnswerError{errors.New("start plugin slow: too late")}
 			}

@@ -160,7 +160,7 @@ func inputSpec() block {
 		},
 		{
 			Name: "on_error", Kind: text, Default: "record", Enum: []string{"record", "stop"},
-			Doc: "What a refused record does: `record` notes it in table cairn_errors and goes on, `stop` stops the pipeline.",
+			Doc: "What a refused record does: `record` notes it in table cairn_errors and goes on, `stop` stops the input in front of it.",
 		},
 	}, Blocks: []block{
 		{Type: "file", Once: true, Doc: "Records come from files.", Attributes: []attribute{

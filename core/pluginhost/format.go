@@ -23,7 +23,9 @@ func explainExec(plugin string, img image, noexec bool, err error) error {
 	case noexec:
 		e.Cause, e.What = CauseNoExec, "its private copy cannot run from "+filepath.Dir(img.path)+", which lies on a file system mounted noexec"
 		e.Remedy = "choose a directory that may hold programs: " + whereRuntimeDir
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case errors.Is(err, syscall.ENFILE):
+		e.What, e.Remedy = "cannot be started, for this machine has no room for more open files", "see which process holds so many, or raise the machine's limit (sysctl fs.file-max)"
+	case errors.Is(err, syscall.EMFILE):
 		e.What, e.Remedy = "cannot be started, for this host may open no more files", "raise its limit (ulimit -n, or LimitNOFILE in a systemd unit)"
 	case errors.Is(err, syscall.ENOENT):
 		e.Cause, e.What, e.Err = CauseInterpreter, missingInterpreter(img.path), nil

@@ -218,6 +218,7 @@ func TestAHostThatMayOpenNoMoreFilesSaysSo(t *testing.T) {
 		t.Fatalf("start: %v; it is said to be refused because of %v", err, p.refused())
 	}
 	wantStartError(t, explainExec(spec.Path, img, false, p.refused()), CauseOther, "may open no more files", "too many open files", "ulimit -n")
+	wantStartError(t, explainExec(spec.Path, img, false, syscall.ENFILE), CauseOther, "this machine has no room", "fs.file-max")
 }
 
 func TestANoexecFileSystemIsNamedAsTheReason(t *testing.T) {
