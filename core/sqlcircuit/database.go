@@ -174,7 +174,11 @@ func (c *Circuit) loadCounts(in *input) error {
 func (c *Circuit) loadFiles(name string) (map[string]*tracked, error) {
 	known := map[string]*tracked{}
 	err := c.each("SELECT path, offset, length, head FROM cairn_files WHERE input = ?", func(s *stmt) {
-		known[s.text(0)] = &tracked{offset: s.integer(1), length: s.integer(2), head: s.blob(3)}
+		k := &tracked{offset: s.integer(1), length: s.integer(2), head: s.blob(3)}
+		if k.length == 0 {
+			k.after = k.head // see look
+		}
+		known[s.text(0)] = k
 	}, name)
 	return known, err
 }

@@ -24,12 +24,13 @@ type fileSource struct {
 	every time.Duration // between two looks
 	known map[string]*tracked
 
-	missing   string         // what of it is not there, as the note says it
-	rotations map[string]int // since the start, by name
+	missing   string            // what of it is not there, as the note says it
+	rotations map[string]int    // since the start, by name
+	vacated   map[string][]byte // names that a file was moved from for another one: what that one must not begin with
 }
 
 func newFileSource(in *input, log hclog.Logger, every time.Duration, known map[string]*tracked) *fileSource {
-	return &fileSource{in: in, log: log, every: every, known: known, rotations: map[string]int{}}
+	return &fileSource{in: in, log: log, every: every, known: known, rotations: map[string]int{}, vacated: map[string][]byte{}}
 }
 
 // run reads until everything is read (without follow), the input stops, or ctx ends.
@@ -122,11 +123,14 @@ func (s *fileSource) visit(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("read file: %w", err)
 	}
-	k := s.known[name]
-	if k == nil {
-		k = &tracked{}
-		s.known[name] = k
+	if s.known[name] == nil {
+		if err := s.begin(ctx, name, s.vacated[name]); err != nil {
+			f.Close()
+			return err
+		}
 	}
+	delete(s.vacated, name)
+	k := s.known[name]
 	v, err := k.judge(f, s.in.cfg.File.Format)
 	if err == nil && v == rotated {
 		f.Close()
@@ -140,7 +144,7 @@ func (s *fileSource) visit(ctx context.Context, name string) error {
 	if err != nil {
 		return k.refused(path, err)
 	}
-	k.reported, k.renamed = "", false
+	k.reported, k.renamed, k.leaving = "", false, false
 	err = s.read(ctx, name, k, !s.in.cfg.File.Follow)
 	if !s.in.cfg.File.Follow {
 		k.close()
@@ -186,6 +190,14 @@ func (s *fileSource) readOn(ctx context.Context, name string, k *tracked, final 
 	if cut {
 		return fmt.Errorf("its last line, which had no newline and was counted, was continued at byte %d: finish lines before they are "+
 			"read, or use follow", k.offset)
+	}
+	again, err := k.repeats(s.in.cfg.File.Format, final) // of no less than what now tells
+	if err != nil {
+		return err
+	}
+	if again {
+		return fmt.Errorf("%w: it begins with the record that the file began with which stood there before and was read; give it a name of "+
+			"its own if its records are new", errors.New(string(rewritten)))
 	}
 	records, err := s.open(k, now, final)
 	if err != nil {

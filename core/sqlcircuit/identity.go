@@ -16,6 +16,7 @@ type tracked struct {
 	offset int64 // of the first byte that no record has taken
 	length int64 // when last looked at
 	head   []byte
+	after  []byte // hash of the record that it must not begin with; nil = none, or it was compared
 
 	file     *os.File // with follow: keeps a rotated file readable
 	leaving  bool     // another file stands at the path; what is left of this one is being read
@@ -89,8 +90,24 @@ func headOf(f *os.File, length int64) ([]byte, error) {
 		}
 		return nil, err
 	}
-	sum := sha256.Sum256(head)
-	return sum[:], nil
+	return hashOf(head), nil
+}
+
+func hashOf(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return sum[:]
+}
+
+// look is what is stored of k beside its offset. A file of length 0 has no head, so what it must not begin with is kept there.
+func (k *tracked) look(name string) *look {
+	head := k.head
+	if k.length == 0 {
+		head = k.after
+	}
+	if head == nil {
+		head = hashOf(nil)
+	}
+	return &look{name: name, length: k.length, head: head}
 }
 
 // continued says that a last line without newline, which has been counted as a record, has got more text since. When only its newline

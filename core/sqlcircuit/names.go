@@ -101,57 +101,72 @@ func (s *fileSource) findMoved(ctx context.Context, names []string) error {
 	}
 }
 
-// moveOne moves a known position whose place now holds nothing, or another file, to a name that is not known yet and holds the file it was
-// taken from. The longest file chooses first, for it fits the fewest.
+// moveOne moves a known position to a name that is not known yet and holds the file it was taken from: the very file that is kept open or, when
+// its place holds nothing, or another file, one that holds the same. The longest file chooses first, for it fits the fewest.
 func (s *fileSource) moveOne(ctx context.Context, names []string) (moved bool, err error) {
 	known := slices.SortedFunc(maps.Keys(s.known), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.known[b].length, s.known[a].length), cmp.Compare(a, b))
 	})
+	unknown := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.known[name] != nil })
 	for _, from := range known {
-		k := s.known[from]
-		if k.length == 0 || s.verdictAt(from, k) == same {
-			continue
+		to := -1
+		if !s.isAt(from, s.known[from]) {
+			to = slices.IndexFunc(unknown, func(name string) bool { return s.isAt(name, s.known[from]) })
 		}
-		for _, to := range names {
-			if _, known := s.known[to]; known || s.verdictAt(to, k) != same {
-				continue
-			}
-			return true, s.move(ctx, from, to, slices.Contains(names, from))
+		if k := s.known[from]; to < 0 && k.length > 0 && s.verdictAt(from, k) != same {
+			to = slices.IndexFunc(unknown, func(name string) bool { return s.verdictAt(name, k) == same })
+		}
+		if to >= 0 {
+			return true, s.move(ctx, from, unknown[to], slices.Contains(names, from))
 		}
 	}
 	return false, nil
 }
 
-// move follows a file that was renamed. What stands in its place now, if anything does, is another file, not the same one rewritten: an
+// isAt says that the file of that name is the very one that k keeps open.
+func (s *fileSource) isAt(name string, k *tracked) bool {
+	if k.file == nil {
+		return false
+	}
+	info, err := os.Stat(s.in.cfg.File.place(name))
+	kept, keptErr := k.file.Stat()
+	return err == nil && keptErr == nil && os.SameFile(info, kept)
+}
+
+// move follows a file that was renamed. What stands in its place now, or comes there later, is another file, not the same one rewritten: an
 // editor that keeps a backup renames too.
 func (s *fileSource) move(ctx context.Context, from, to string, inPlace bool) error {
+	k, cfg := s.known[from], s.in.cfg.File
+	moved, err := os.Open(cfg.place(to))
+	if err != nil {
+		return k.refused(cfg.place(from), err)
+	}
+	defer moved.Close()
 	if inPlace {
-		alike, err := s.alikeAt(from, to)
-		if err == nil && alike {
-			err = errors.New(string(rewritten))
-		}
-		if err != nil {
-			return s.known[from].refused(s.in.cfg.File.place(from), err)
+		if err := s.unlike(from, moved); err != nil {
+			return k.refused(cfg.place(from), err)
 		}
 		s.rotations[from]++
 	}
-	s.log.Warn("input file was renamed", "input", s.in.cfg.Name, "from", from, "to", to, "offset", s.known[from].offset)
+	if s.vacated[from], err = k.first(moved, cfg.Format); err != nil {
+		return err
+	}
+	s.log.Warn("input file was renamed", "input", s.in.cfg.Name, "from", from, "to", to, "offset", k.offset)
 	return s.rename(ctx, from, to)
 }
 
-// alikeAt says that the files of two names begin with the same record.
-func (s *fileSource) alikeAt(a, b string) (bool, error) {
-	first, err := os.Open(s.in.cfg.File.place(a))
+// unlike refuses a file of that name that begins with the record that another one began with.
+func (s *fileSource) unlike(name string, was *os.File) error {
+	is, err := os.Open(s.in.cfg.File.place(name))
 	if err != nil {
-		return false, err
+		return err
 	}
-	defer first.Close()
-	other, err := os.Open(s.in.cfg.File.place(b))
-	if err != nil {
-		return false, err
+	defer is.Close()
+	alike, err := beginAlike(was, is, s.in.cfg.File.Format)
+	if err == nil && alike {
+		err = errors.New(string(rewritten))
 	}
-	defer other.Close()
-	return beginAlike(first, other, s.in.cfg.File.Format)
+	return err
 }
 
 // rename keeps a position under another name, from the next step on.
@@ -160,7 +175,7 @@ func (s *fileSource) rename(ctx context.Context, from, to string) error {
 	delete(s.known, from)
 	s.known[to] = k
 	k.leaving, k.renamed, k.reported = false, false, ""
-	moved := item{mark: true, forget: from, end: k.offset, look: &look{name: to, length: k.length, head: k.head}}
+	moved := item{mark: true, forget: from, end: k.offset, look: k.look(to)}
 	if !s.in.put(ctx, []item{moved}) {
 		return errNotTaken
 	}
