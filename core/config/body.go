@@ -142,7 +142,7 @@ func (s section) attributes(body Body, schema sdk.Schema) section {
 		var found hcl.Diagnostics
 		inner.at = blocks[0].DefRange
 		inner.attrs, found = blocks[0].Body.JustAttributes()
-		s.report(fromHCL(s.source, found)...)
+		s.report(fromHCL(s.source, found).named()...)
 		body.places[""] = diagnostic(Error, s.source, inner.at, "", "")
 	}
 	return inner

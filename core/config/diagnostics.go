@@ -154,6 +154,17 @@ func (d Diagnostic) without(source []byte, hidden hcl.Range) Diagnostic {
 	return d
 }
 
+// named is the faults with their source lines up to the name that is at fault: what follows one that has no place there may be a secret.
+func (d Diagnostics) named() Diagnostics {
+	for i, one := range d {
+		line := []rune(one.Snippet)
+		if end := one.Column - 1 + one.width; one.Column > 0 && end < len(line) && strings.ContainsRune(string(line[end:]), '=') {
+			d[i].Snippet = string(line[:end]) + " …"
+		}
+	}
+	return d
+}
+
 // fromHCL takes over what the HCL library found: a syntax error, an unknown attribute, a missing one.
 func fromHCL(source []byte, found hcl.Diagnostics) Diagnostics {
 	var all Diagnostics

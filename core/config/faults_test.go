@@ -223,6 +223,10 @@ func TestAFaultInASecretDoesNotShowIt(t *testing.T) {
 		"a secret under a mistyped name":             body("path = \"/x\"\nkay = \"hunter2\""),
 		"a fault beside a secret in one line":        "target \"t\" {\nplugin = \"store\"\nconfig { key = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
 		"a mistyped secret that spans several lines": body("path = \"/x\"\nkay = [\n\"hunter2\", env(\"NOPE\")]"),
+		"a config block that was forgotten":          "target \"t\" {\nplugin = \"store\"\nkey = \"hunter2\"\n}\n" + pipeline("p", `storage "file" {}`),
+		"an environment under a mistyped name":       "plugin \"x\" {\nevn = { A = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
+		"an environment that is a block in one line": "plugin \"x\" {\nenv { A = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
+		"a block within a config block":              body("path = \"/x\"\ncredentials { key = \"hunter2\" }"),
 		"a plugin's environment":                     "plugin \"x\" {\nenv = { A = [\"hunter2\"] }\n}\n" + pipeline("p", `storage "file" {}`),
 	} {
 		_, found := load(t, text)

@@ -37,7 +37,7 @@ func (l *loader) open(spec block, header *hcl.Block, body hcl.Body) section {
 		}
 	}
 	content, found := body.Content(spec.schema())
-	l.report(fromHCL(l.source, found)...)
+	l.report(fromHCL(l.source, found).named()...)
 	s.attrs, s.blocks = content.Attributes, content.Blocks
 	for _, inner := range spec.Blocks {
 		s.count(inner)

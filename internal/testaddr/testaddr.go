@@ -2,6 +2,7 @@
 package testaddr
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -35,9 +36,8 @@ func try(address string, atEnd func(func())) error {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		held.Close()
-		return err
+		return errors.Join(err, held.Close())
 	}
-	atEnd(func() { held.Close() })
+	atEnd(func() { _ = held.Close() }) // nothing was sent through it
 	return l.Close()
 }
