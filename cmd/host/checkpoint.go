@@ -195,8 +195,8 @@ func knownBroken(all []client.CheckpointView) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return brokenError{fmt.Errorf("known to be broken, so that they cannot be restored whole: commits %s: `cairn remote verify` names what is wrong and the remedy, "+
-		"`cairn remote repair` makes the newest state whole", strings.Join(found, ", "))}
+	return brokenError{fmt.Errorf("known to be broken, so that they cannot be restored whole: commits %s: `cairn remote verify PIPELINE` names what is wrong and the remedy, "+
+		"`cairn remote repair PIPELINE --target TARGET` makes the newest state whole", strings.Join(found, ", "))}
 }
 
 // offline reads of the configuration what a command needs that works without a host.

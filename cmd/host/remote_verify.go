@@ -279,17 +279,17 @@ func writeRepaired(w io.Writer, v client.RepairView) {
 }
 
 // writeProof tells how old the last proof is, and what is known to be broken.
-func writeProof(w io.Writer, t client.TargetView, now time.Time) {
+func writeProof(w io.Writer, pipeline string, t client.TargetView, now time.Time) {
 	switch {
 	case t.Proof != nil:
 		fmt.Fprintf(w, "    proven %s ago (%s): commit %d%s\n", ago(now, t.Proof.At), level(t.Proof.Level, t.Proof.Sample), t.Proof.Commit, before(t.Proof.Commits))
 	case t.Committed != nil && t.Damage == nil:
-		fmt.Fprintln(w, "    never proven from here: `cairn remote verify` does it")
+		fmt.Fprintf(w, "    never proven from here: `cairn remote verify %s` does it\n", pipeline)
 	}
 	if d := t.Damage; d != nil {
-		what := "`cairn remote verify` names what, and the remedy"
+		what := fmt.Sprintf("`cairn remote verify %s` names what, and the remedy", pipeline)
 		if len(d.Commits) > 0 {
-			what = fmt.Sprintf("commits that cannot be restored whole: %s; `cairn remote repair` makes the newest state whole", listed(d.Commits))
+			what = fmt.Sprintf("commits that cannot be restored whole: %s; `cairn remote repair %s --target %s` makes the newest state whole", listed(d.Commits), pipeline, t.Target)
 		}
 		fmt.Fprintf(w, "    DAMAGED, found %s ago (%s): %s\n", ago(now, d.At), level(d.Level, d.Sample), what)
 	}

@@ -40,7 +40,9 @@ func rootCommand(p *program) *cobra.Command {
 	}
 	root.Version = version
 	root.SetVersionTemplate("cairn {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; %q lists the flags", err, c.CommandPath()+" --help")}
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	flags := root.PersistentFlags()
 	flags.BoolVar(&p.asJSON, "json", false, "print JSON instead of words")

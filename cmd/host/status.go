@@ -121,7 +121,7 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	if t.Reason != "" {
 		fmt.Fprintf(w, "    %s\n", t.Reason)
 	}
-	writeProof(w, t, now)
+	writeProof(w, v.Name, t, now)
 	writeRights(w, t.Rights, now)
 	writeMaintenance(w, t.Maintenance, now)
 	if t.Running != nil {

@@ -124,7 +124,7 @@ from "128MiB" to "1TiB"`},
 		{"under require_checksums a plugin has one", "host { require_checksums = true }\n" + sync(`sync "t" {}`), `cairn.hcl:3:10: plugin "store" has no checksum
 put this line into the block plugin "store": checksum = "sha256:of `},
 		{"under require_checksums a plugin block alone is not enough", "host { require_checksums = true }\nplugin \"store\" { path = \"gone\" }\n" + target + ok, `has no checksum, and the host block says require_checksums
-Install the plugin; then ` + "`cairn config check`" + ` gives the line to add. Now: open `},
+Install the plugin; then ` + "`cairn config check --config FILE`" + ` gives the line to add. Now: open `},
 		{"under require_checksums nothing is dev", "host { require_checksums = true }\nplugin \"store\" {\ndev = true\nchecksum = \"sha256:" + strings.Repeat("0", 64) + "\"\n}\n" + target + ok, `cairn.hcl:3:7: dev = true under require_checksums
 Remove dev and set the checksum`},
 		{"a data folder that is known to be unusable is refused", `host { data_dir = "toodeep" }` + ok, `cairn.hcl:1:19: data_dir cannot be

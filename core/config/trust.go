@@ -22,7 +22,7 @@ func (s section) missingChecksum(p Plugin) {
 		if sum, err := s.opts.Hash(p.Path); err == nil {
 			remedy = fmt.Sprintf("If you trust the file %s as it is now, put this line into the block plugin %q: checksum = %q", p.Path, p.Name, sum)
 		} else {
-			remedy = fmt.Sprintf("Install the plugin; then `cairn config check` gives the line to add. Now: %v", err)
+			remedy = fmt.Sprintf("Install the plugin; then `cairn config check --config FILE` gives the line to add. Now: %v", err)
 		}
 	}
 	s.fault(s.where("plugin"), fmt.Sprintf("plugin %q has no checksum, and the host block says require_checksums", p.Name), remedy)

@@ -165,7 +165,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", h.cfg.Host.Listen)
 	if err != nil {
-		err = fmt.Errorf("listen for the API: %w; end whatever uses the address, or set another host.listen", err)
+		err = fmt.Errorf("listen for the API: %w; end whatever uses the address, or choose another one: --listen HOST:PORT, or host.listen in the configuration", err)
 		return errors.Join(err, h.release())
 	}
 	h.opts.Log.Info("API listening", "address", listener.Addr().String())

@@ -154,7 +154,7 @@ func (r *inPlace) recall() (err error) {
 	}
 	r.report.Desired = string(r.record.Desired)
 	if r.record.Standby || r.record.Desired == checkpoint.Standby {
-		return &NotNowError{errors.New("it is a standby, which follows its target: activate it with `cairn pipeline activate`, or restore to a folder with --to")}
+		return &NotNowError{errors.New("it is a standby, which follows its target: activate it with `cairn pipeline activate PIPELINE`, or restore to a folder with --to")}
 	}
 	if r.record.Restoring != nil {
 		r.record, err = settleInPlace(r.dir, r.record, r.pipeline.Backend.Repositories(), r.now())

@@ -46,7 +46,7 @@ func TestAStoppedInputIsToldByThePipelineWithTheWayOn(t *testing.T) {
 
 	must(t, os.WriteFile(path, []byte("k,n\nc,3\n"), 0o600))
 	h.until("the input stops", func() bool { return input().Stopped != "" })
-	contains(t, input().Stopped, "in.csv: it shrank: 10 bytes of the file that was read before were taken, of 10; put that file back")
+	contains(t, input().Stopped, "in.csv: it shrank: all 10 bytes of the file that was read before were taken; put that file back")
 	contains(t, input().Remedy, "`cairn pipeline stop q`, then `cairn pipeline start q`")
 	status, _, body := h.call(http.MethodGet, "/readyz", "")
 	equal(t, "readyz, for the pipeline runs: "+body, status, http.StatusOK)

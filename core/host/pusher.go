@@ -80,7 +80,7 @@ func unreliable(s syncer.Status) string {
 	case s.Committed == nil && s.Lost != nil:
 		return fmt.Sprintf("target %q: commit %d, which was there, was seen to be gone", s.Target, s.Lost.Number)
 	case s.Committed != nil && s.Damage != nil && slices.Contains(s.Damage.Commits, s.Committed.Number):
-		return fmt.Sprintf("target %q: commit %d, the newest there, is known to be broken: `cairn remote verify` names what is wrong and the remedy, `cairn remote repair` makes the "+
+		return fmt.Sprintf("target %q: commit %d, the newest there, is known to be broken: `cairn remote verify PIPELINE` names what is wrong and the remedy, `cairn remote repair PIPELINE --target TARGET` makes the "+
 			"newest state whole", s.Target, s.Committed.Number)
 	}
 	return ""

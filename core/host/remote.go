@@ -69,10 +69,10 @@ func lostOn(block config.Sync, known syncer.Status, commits []syncer.CommitInfo,
 	why := known.Reason
 	if known.Lost == nil || why == "" {
 		why = fmt.Sprintf("target %q: commit %d (checkpoint %s, step %d, confirmed %s) is below %q no more, and nothing newer is: put its objects back from a copy of the target, "+
-			"if there is one; a push, or `cairn remote repair`, tells what else can be done",
+			"if there is one; a push, or `cairn remote repair PIPELINE --target TARGET`, tells what else can be done",
 			block.Target, was.Number, was.Checkpoint, was.Step, was.At.UTC().Format(time.RFC3339), block.Prefix)
 	}
-	return api.Errorf(http.StatusBadGateway, client.CodeTargetBroken, "%s (%s; `cairn remote verify` tells what is missing)", why, left(commits)).
+	return api.Errorf(http.StatusBadGateway, client.CodeTargetBroken, "%s (%s; `cairn remote verify PIPELINE` tells what is missing)", why, left(commits)).
 		With("target", block.Target).With("commit", was.Number).With("checkpoint_uuid", was.Checkpoint)
 }
 
@@ -82,7 +82,7 @@ func left(commits []syncer.CommitInfo) string {
 		return "no checkpoint is listed there now"
 	}
 	newest := slices.MaxFunc(commits, func(a, b syncer.CommitInfo) int { return cmp.Compare(a.Number, b.Number) })
-	return fmt.Sprintf("the newest checkpoint that is listed there now is commit %d, of step %d; `cairn remote list --config FILE` lists what is left", newest.Number, newest.Checkpoint.Step)
+	return fmt.Sprintf("the newest checkpoint that is listed there now is commit %d, of step %d; `cairn remote list PIPELINE --config FILE` lists what is left", newest.Number, newest.Checkpoint.Step)
 }
 
 // remoteBudget is how long one call to a store is repeated while somebody waits for an answer of the API.

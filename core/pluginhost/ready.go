@@ -60,7 +60,7 @@ func (s *Supervisor) unready(op, key string, status Status, err error) error {
 }
 
 // remedyBroken names what ends in Reset.
-const remedyBroken = "correct the cause; then a requested push (`cairn checkpoint push`) or `cairn pipeline start` starts the plugin again"
+const remedyBroken = "correct the cause; then a requested push (`cairn checkpoint push PIPELINE`) or `cairn pipeline start PIPELINE` starts the plugin again"
 
 // permanentError is in the chain of an error that waiting does not cure.
 type permanentError struct{ error }

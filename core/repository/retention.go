@@ -75,7 +75,7 @@ type MaxDeleteError struct {
 
 func (e *MaxDeleteError) Error() string {
 	return fmt.Sprintf("retention would retire %d checkpoint commits at once and keep %d, and max_delete = %d: nothing was retired; look at the plan with "+
-		"`cairn remote sweep --dry-run` and at this host's clock and, if the plan is right, run `cairn remote sweep --max-delete %d` once or raise max_delete",
+		"`cairn remote sweep PIPELINE --target TARGET --dry-run` and at this host's clock and, if the plan is right, run `cairn remote sweep PIPELINE --target TARGET --max-delete %d` once or raise max_delete",
 		e.Retire, e.Keep, e.Limit, e.Retire)
 }
 

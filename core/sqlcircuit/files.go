@@ -154,8 +154,12 @@ func (s *fileSource) visit(ctx context.Context, name string) error {
 
 // refused says why the file that lies at path is not read on.
 func (k *tracked) refused(path string, why error) error {
-	return fmt.Errorf("read %s: %w: %d bytes of the file that was read before were taken, of %d; put that file back, or give the new "+
-		"one a name of its own", path, why, k.offset, k.length)
+	taken := fmt.Sprintf("%d of the %d bytes", k.offset, k.length)
+	if k.offset == k.length {
+		taken = fmt.Sprintf("all %d bytes", k.length)
+	}
+	return fmt.Errorf("read %s: %w: %s of the file that was read before were taken; put that file back, or give the new one a name of its own",
+		path, why, taken)
 }
 
 func sameFile(a, b *os.File) bool {

@@ -167,7 +167,9 @@ func TestAFollowedFileThatIsTruncatedStopsTheInput(t *testing.T) {
 	r := open(t, t.TempDir(), linesConfig(path, NDJSON, true))
 	r.runFor(t, 2)
 	write(t, path, "9\n")
-	r.runUntil(t, func() bool { return strings.Contains(r.Stats().Inputs[0].Stopped, "it shrank: 4 bytes of the file") })
+	r.runUntil(t, func() bool {
+		return strings.Contains(r.Stats().Inputs[0].Stopped, "it shrank: all 4 bytes of the file")
+	})
 }
 
 func TestAPatternWithoutFilesIsNoted(t *testing.T) {

@@ -61,7 +61,7 @@ func TestAStateGoesOnWhereverItsConfigurationLies(t *testing.T) {
 		{
 			name: "a copy that was made too early: the input stops", pattern: "a.log",
 			files: map[string]string{"a.log": "1\n2\n"}, before: based,
-			change: func(t *testing.T, f folders) { write(t, f.there+"/a.log", "1\n") }, want: "1 2", stopped: "/a.log: it shrank: 4 bytes",
+			change: func(t *testing.T, f folders) { write(t, f.there+"/a.log", "1\n") }, want: "1 2", stopped: "/a.log: it shrank: all 4 bytes",
 		},
 		{
 			name: "another file of that name: the input stops", pattern: "a.log",

@@ -83,9 +83,9 @@ func (r Right) without(right string) string {
 func refused(use Use, right Right, reason, remedy string) Verdict {
 	switch {
 	case right.Code == sdk.Internal.String():
-		remedy = "look at the log of the plugin, which gives no code for this error: that, or a panic, is a defect of the plugin; `cairn plugin check` puts it through the exam"
+		remedy = "look at the log of the plugin, which gives no code for this error: that, or a panic, is a defect of the plugin; `cairn plugin check FILE` puts it through the exam"
 	case right.State == RightFailed:
-		remedy += "; what the store answered is not what the contract says: `cairn plugin check` puts the plugin through the exam"
+		remedy += "; what the store answered is not what the contract says: `cairn plugin check FILE` puts the plugin through the exam"
 	}
 	return Verdict{Use: use, Reason: reason, Remedy: remedy, cause: right.cause()}
 }

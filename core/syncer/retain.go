@@ -70,7 +70,7 @@ func (u *upkeepRun) leave(plan *repository.RetentionPlan) {
 
 // missing says which commits are, and what can be done.
 func (u *upkeepRun) missing() error {
-	return fmt.Errorf("commits %v are missing: put those objects back from a copy or, if they are given up, run `cairn remote sweep`", u.report.Missing)
+	return fmt.Errorf("commits %v are missing: put those objects back from a copy or, if they are given up, run `cairn remote sweep PIPELINE --target TARGET`", u.report.Missing)
 }
 
 func (u *upkeepRun) note(plan *repository.RetentionPlan) {

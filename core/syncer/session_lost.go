@@ -132,7 +132,7 @@ func (e *HeadLostError) Error() string {
 	if e.Reading {
 		return fmt.Sprintf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+
 			"and %s, which is older: it is not taken for the newest state: put the objects below %q back as they were, from an earlier version in the bucket or a copy of it; or, "+
-			"if what is lost is given up, restore commit %d by its number (`cairn checkpoint restore --number %d`, or its checkpoint as start_from_checkpoint)",
+			"if what is lost is given up, restore commit %d by its number (`cairn checkpoint restore PIPELINE --number %d --config FILE`, or its checkpoint as start_from_checkpoint)",
 			e.Target, e.Prefix, e.GC, e.UpTo, e.UpTo+1, left, repository.CommitPrefix(e.Prefix), e.Newest, e.Newest)
 	}
 	return fmt.Sprintf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+

@@ -109,9 +109,9 @@ type Problem struct {
 
 // The remedies.
 const (
-	remedyRepair = "`cairn remote repair` makes a whole commit of the newest local checkpoint; another commit that is named nowhere here can be restored meanwhile"
+	remedyRepair = "`cairn remote repair PIPELINE --target TARGET` makes a whole commit of the newest local checkpoint; another commit that is named nowhere here can be restored meanwhile"
 	remedyCopy   = "put the object back from a copy of the target, if there is one"
-	remedyGone   = "see whether its disk is mounted, whether somebody wiped it, and whether the target names another place than before; put all of it back, if that can be done; then, or to begin a new repository there, run `cairn pipeline adopt`"
+	remedyGone   = "see whether its disk is mounted, whether somebody wiped it, and whether the target names another place than before; put all of it back, if that can be done; then, or to begin a new repository there, run `cairn pipeline adopt PIPELINE TARGET`"
 	remedyCommit = remedyCopy + "; without one, delete it, for nothing can be restored from it, and " + remedyRepair
 )
 

@@ -126,7 +126,7 @@ func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, e
 		return rep, nil
 	}
 	if req.Checkpoint == uuid.Nil {
-		return rep, fmt.Errorf("repair target %q: commit %d is broken: %w; restore an older commit that is whole (`cairn checkpoint restore --number`), or put the objects back from a copy of the target",
+		return rep, fmt.Errorf("repair target %q: commit %d is broken: %w; restore an older commit that is whole (`cairn checkpoint restore PIPELINE --number N --config FILE`), or put the objects back from a copy of the target",
 			w.cfg.Target, sick.upTo, ErrNothingLocal)
 	}
 	job := Job{Checkpoint: req.Checkpoint, Trigger: Repairing}
