@@ -24,6 +24,9 @@ func mainWith(hook func(point string)) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup has its way; a terminal that closes ends a host in order
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go obey(signals, cancel)
 	return run(ctx, &program{stdout: os.Stdout, stderr: os.Stderr, hook: hook}, os.Args[1:])
 }

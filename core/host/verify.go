@@ -32,6 +32,9 @@ func verifyRequest(o client.VerifyOptions) syncer.VerifyRequest {
 
 // Verify looks at one target after the other. One that cannot be verified says why in its own row.
 func (p *pipeline) Verify(ctx context.Context, o client.VerifyOptions) ([]client.VerifyView, error) {
+	if !(o.Sample >= 0 && o.Sample <= 1) { // not a number is neither, and would be taken for none
+		return nil, api.Errorf(http.StatusBadRequest, client.CodeBadRequest, "verify: sample %v: write the part of the chunks to read, from 0 to 1", o.Sample)
+	}
 	blocks, err := p.repositories(o.Target)
 	if err != nil {
 		return nil, err

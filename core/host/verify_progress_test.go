@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"math"
 	"os"
 	"testing"
 
@@ -54,5 +56,16 @@ func TestStatusTellsHowFarAVerificationIs(t *testing.T) {
 	must(t, <-done)
 	if v := h.view("p").Targets[0].Verifying; v != nil {
 		t.Errorf("after its end: %+v", v)
+	}
+}
+
+func TestASampleThatIsNoPartIsRefused(t *testing.T) {
+	h := newWorld(t).start(conf{}).up()
+	for _, sample := range []float64{math.NaN(), -0.1, 1.1} {
+		_, err := h.Verify(t.Context(), "p", client.VerifyOptions{Sample: sample})
+		var answered *client.Error
+		if !errors.As(err, &answered) || answered.Code != client.CodeBadRequest {
+			t.Errorf("sample %v: %v", sample, err)
+		}
 	}
 }

@@ -137,7 +137,8 @@ func (c *Client) post(ctx context.Context, name, rest string, query url.Values) 
 	if err != nil {
 		return err
 	}
-	return finish(resp)
+	finish(resp)
+	return nil
 }
 
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values) (T, error) {
@@ -152,21 +153,18 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	err = json.NewDecoder(resp.Body).Decode(into)
-	if err = errors.Join(err, finish(resp)); err != nil {
+	defer finish(resp)
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
 		return fmt.Errorf("decode answer of %s: %w", path, err)
 	}
 	return nil
 }
 
-// finish ends an answer and reads what little is left of it, or its connection could not be used again.
-func finish(resp *http.Response) error {
-	_, err := io.CopyN(io.Discard, resp.Body, maxUnread)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return errors.Join(err, resp.Body.Close())
+// finish ends an answer that has been taken and reads what little is left of it, or its connection could not be used again. A connection
+// that breaks there takes nothing from the answer.
+func finish(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, maxUnread)
+	_ = resp.Body.Close()
 }
 
 // do sends a request and turns every answer but a success into an *Error.

@@ -202,6 +202,27 @@ func TestAnAnswerThatIsNoneOfOursIsToldByItsStatus(t *testing.T) {
 	}
 }
 
+// What was done is told by the answer: a client that takes it for a failure sends a batch without a seq again, and it counts twice.
+func TestAnAnswerThatWasReadWholeStandsThoughItsConnectionBreaksBehindIt(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(`{"step":7,"applied":1}`))
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	c := New(server.URL, server.Client())
+	got, err := c.Ingest(t.Context(), "p", "i", "", 0, "", strings.NewReader("{}"))
+	if err != nil || got.Step != 7 || got.Applied != 1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if err := c.Stop(t.Context(), "p", false); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever waits polls: a connection for each look would use up the machine's ports.
 func TestAnAnswerLeavesItsConnectionToTheNextCall(t *testing.T) {
 	var opened atomic.Int64

@@ -85,7 +85,7 @@ func (c *Client) Verify(ctx context.Context, name string, o VerifyOptions) ([]Ve
 	if o.Target != "" {
 		query.Set("target", o.Target)
 	}
-	if o.Sample > 0 {
+	if o.Sample != 0 {
 		query.Set("sample", strconv.FormatFloat(o.Sample, 'g', -1, 64))
 	}
 	if o.Deep {
