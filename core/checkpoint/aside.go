@@ -42,7 +42,7 @@ func (d *Dir) AsidePath(name string) string { return filepath.Join(d.path, "set-
 // KeepOnly makes a checkpoint all that a start can find here: the live state and every other checkpoint, also such that cannot be read, are moved
 // to AsidePath(name), beside a copy of pipeline.json, without which they could not be brought back. Where there is nothing else no folder is made.
 // ErrNone when the checkpoint is not here: then nothing is moved. What a crash or an error has left undone is done by the next call with the
-// same arguments. Nothing may be pinned, and no circuit be open.
+// same arguments; it also makes durable what that one had only renamed. Nothing may be pinned, and no circuit be open.
 func (d *Dir) KeepOnly(id uuid.UUID, name string) error {
 	if err := d.keepOnly(id, d.AsidePath(name)); err != nil {
 		return fmt.Errorf("set aside all but checkpoint %s: %w", id, err)
@@ -55,9 +55,17 @@ func (d *Dir) keepOnly(id uuid.UUID, into string) error {
 	if err != nil {
 		return err
 	}
-	live, err := exists(d.State())
-	if err != nil || !live && len(others) == 0 {
+	// An earlier run may have ended between the rename that gave the checkpoint or pipeline.json its name and the sync of the folder. Without these
+	// names what is moved below could not be told from what was lost.
+	if err := errors.Join(syncDir(d.disk, d.path), syncDir(d.disk, d.store.root)); err != nil {
 		return err
+	}
+	live, err := exists(d.State())
+	if err != nil {
+		return err
+	}
+	if !live && len(others) == 0 {
+		return d.syncAside(into)
 	}
 	if err := d.copyPipeline(into); err != nil {
 		return err
@@ -65,14 +73,28 @@ func (d *Dir) keepOnly(id uuid.UUID, into string) error {
 	if err := d.store.moveAway(others, filepath.Join(into, "checkpoints")); err != nil {
 		return err
 	}
-	if !live {
-		return nil
+	if live {
+		if err := d.disk.Rename(d.State(), filepath.Join(into, "state")); err != nil {
+			return err
+		}
+		d.store.hook("aside.moved")
 	}
-	if err := d.disk.Rename(d.State(), filepath.Join(into, "state")); err != nil {
+	return d.syncAside(into)
+}
+
+// syncAside makes durable what was moved, by whichever run: first where it is now, then that it is not where it was. Where nothing was ever set aside
+// there is nothing to do.
+func (d *Dir) syncAside(into string) error {
+	there, err := exists(into)
+	if err != nil || !there {
 		return err
 	}
-	d.store.hook("aside.moved")
-	return errors.Join(syncDir(d.disk, into), syncDir(d.disk, d.path))
+	for _, dir := range []string{filepath.Join(into, "checkpoints"), into, filepath.Dir(into), d.store.root, d.path} {
+		if err := syncDir(d.disk, dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // what a person has removed meanwhile stays removed
+			return err
+		}
+	}
+	return nil
 }
 
 // copyPipeline makes the folder and puts pipeline.json there as it was before the restore, unless an earlier call has.
@@ -123,7 +145,7 @@ func (s *Store) others(id uuid.UUID) ([]uuid.UUID, error) {
 	return others, nil
 }
 
-// moveAway moves checkpoints into a folder, under their names. Ids go on rising above theirs.
+// moveAway moves checkpoints into a folder, under their names. Ids go on rising above theirs. The caller syncs both folders.
 func (s *Store) moveAway(ids []uuid.UUID, into string) error {
 	if len(ids) == 0 {
 		return nil
@@ -140,7 +162,7 @@ func (s *Store) moveAway(ids []uuid.UUID, into string) error {
 		delete(s.cache, id)
 		s.hook("aside.moved")
 	}
-	return errors.Join(syncDir(s.disk, into), syncDir(s.disk, s.root))
+	return nil
 }
 
 func exists(path string) (bool, error) {

@@ -2,9 +2,11 @@ package checkpoint
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -95,6 +97,50 @@ func TestSettingAsideThatWasCutOffIsGoneOnWith(t *testing.T) {
 		}
 		isAlone(t, d, chosen)
 	}
+}
+
+// A run that was killed synced nothing from some step on. What the next one finds renamed may be undone by a power cut until that has synced the folders
+// of both names; and before it moves anything it makes sure of the names that it goes by, the note's and the checkpoint's.
+func TestWhatAKilledRunOnlyRenamedIsDurableWhenTheNextOneReturns(t *testing.T) {
+	for nth := 0; ; nth++ {
+		d, r, chosen := aboutToRestore(t)
+		seen := 0
+		r.fail = func(string) error {
+			if seen++; seen > nth {
+				return errors.New("killed")
+			}
+			return nil
+		}
+		killed := d.KeepOnly(chosen.ID, aside) != nil
+		first := r.take()[:nth]
+		if !killed {
+			return // past the last step
+		}
+		r.fail = nil
+		if err := d.KeepOnly(chosen.ID, aside); err != nil {
+			t.Fatal(err)
+		}
+		second := r.take()
+		if len(second) < 2 || !slices.Contains(second[:2], "sync dir p") || !slices.Contains(second[:2], "sync dir p/checkpoints") {
+			t.Errorf("killed after %d steps: the next run begins with %q", nth, second)
+		}
+		for _, folder := range unsynced(append(first, second...)) {
+			t.Errorf("killed after %d steps: of %s a rename is not durable when the next run returns", nth, folder)
+		}
+	}
+}
+
+// unsynced are the folders that were not synced after the last rename into them or out of them.
+func unsynced(events []string) (folders []string) {
+	dirty := map[string]bool{}
+	for _, event := range events {
+		if names, ok := strings.CutPrefix(event, "rename "); ok {
+			from, to, _ := strings.Cut(names, " ")
+			dirty[filepath.Dir(from)], dirty[filepath.Dir(to)] = true, true
+		}
+		delete(dirty, strings.TrimPrefix(event, "sync dir "))
+	}
+	return slices.Sorted(maps.Keys(dirty))
 }
 
 func TestNothingIsSetAsideForACheckpointThatIsNotHere(t *testing.T) {
