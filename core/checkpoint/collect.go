@@ -58,7 +58,7 @@ func (s *Store) SetAside(id uuid.UUID) error {
 	if s.pins[id] > 0 {
 		return fmt.Errorf("set checkpoint %s aside: it is being read", id)
 	}
-	aside := s.dir("damaged-", id)
+	aside := s.dir(setAside, id)
 	if err := os.RemoveAll(aside); err != nil {
 		return fmt.Errorf("set checkpoint %s aside: %w", id, err)
 	}

@@ -42,6 +42,12 @@ func crashChild(point, dir, script string) {
 			panic(err)
 		}
 		crashPublish(draft, hook)
+	case "instead":
+		draft, err := s.BeginInstead(pulledID())
+		if err != nil {
+			panic(err)
+		}
+		crashPublish(draft, hook)
 	case "collect":
 		if _, err := s.Collect(1); err != nil {
 			panic(err)

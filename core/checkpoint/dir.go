@@ -14,7 +14,7 @@ type Options struct {
 	Now func() time.Time
 
 	// Hook, nil in production, is called at each named point of the durable changes, so that tests can crash there:
-	// publish.files-synced, publish.manifest-written, publish.manifest-synced, publish.renamed, publish.synced,
+	// publish.files-synced, publish.manifest-written, publish.manifest-synced, publish.gave-way, publish.renamed, publish.synced,
 	// collect.marked, collect.renamed, collect.synced, collect.removed, aside.copied,
 	// aside.moved.
 	Hook func(point string)

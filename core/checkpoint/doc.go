@@ -7,6 +7,8 @@
 //	<path>/checkpoints/.tmp-<uuid v7>/       a checkpoint being written; garbage after a crash
 //	<path>/checkpoints/.pull-<uuid v7>/      a pull being written; resumed by its id after a crash
 //	<path>/checkpoints/.old-<uuid v7>/       a checkpoint being removed; garbage after a crash
+//	<path>/checkpoints/.was-<uuid v7>/       a damaged checkpoint that gives way to a whole one; put back after a crash between
+//	<path>/checkpoints/damaged-<uuid v7>/    a damaged checkpoint, kept for people
 //	<path>/checkpoints/.last-id              the greatest id of a removed checkpoint, when no directory bears a greater one
 //	<path>/sync/<target>.json                job records, written by the syncer
 //

@@ -17,6 +17,8 @@ type Draft struct {
 	id     uuid.UUID
 	prefix string // writing or pulling
 	done   bool   // published, closed or aborted
+
+	instead bool // a damaged checkpoint of the id gives way when it is published
 }
 
 // Begin makes an empty draft. Its id is greater than every earlier id of the pipeline, whatever the clock says.
@@ -36,10 +38,12 @@ func (s *Store) Begin() (*Draft, error) {
 // BeginAs makes a draft whose id comes from a repository, or resumes the one of that id that an earlier pull left behind: its Dir
 // then holds what was written before. Pulls of other ids that were left behind are removed. An id that is published already, or
 // that another draft is writing, is fs.ErrExist.
-func (s *Store) BeginAs(id uuid.UUID) (*Draft, error) {
+func (s *Store) BeginAs(id uuid.UUID) (*Draft, error) { return s.beginPull(id, false) }
+
+func (s *Store) beginPull(id uuid.UUID, instead bool) (*Draft, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.checkFree(id); err != nil {
+	if err := s.checkFree(id, instead); err != nil {
 		return nil, fmt.Errorf("begin checkpoint: %w", err)
 	}
 	if err := sweep(s.root, func(name string) bool { return s.abandoned(name, id) }); err != nil {
@@ -49,7 +53,8 @@ func (s *Store) BeginAs(id uuid.UUID) (*Draft, error) {
 	return s.begin(id, pulling)
 }
 
-func (s *Store) checkFree(id uuid.UUID) error {
+// checkFree says whether a draft may have the id. instead = there must be a published checkpoint of it, else there must be none.
+func (s *Store) checkFree(id uuid.UUID, instead bool) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
@@ -58,12 +63,14 @@ func (s *Store) checkFree(id uuid.UUID) error {
 	}
 	_, err := os.Lstat(s.dir(published, id))
 	switch {
-	case err == nil:
+	case err == nil && !instead:
 		return fmt.Errorf("%s is published: %w", id, fs.ErrExist)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
+	case errors.Is(err, fs.ErrNotExist) && instead:
+		return fmt.Errorf("in place of %s: %w", id, ErrNone)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
 	}
-	return nil
+	return err
 }
 
 // abandoned is true for the leftover of a pull of another id than wanted that nobody is writing.

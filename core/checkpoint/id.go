@@ -76,11 +76,15 @@ const (
 	writing   = ".tmp-"  // removed
 	pulling   = ".pull-" // kept to be resumed
 	removing  = ".old-"  // removed
+	replaced  = ".was-"  // put back, or named damaged where the checkpoint that replaces it is there
 )
+
+// setAside is the prefix under which a damaged checkpoint is kept for people. It is no checkpoint any more.
+const setAside = "damaged-"
 
 // parseName takes the name of a directory apart; ok is false for a name that is not ours.
 func parseName(name string) (prefix string, id uuid.UUID, ok bool) {
-	for _, p := range []string{writing, pulling, removing} {
+	for _, p := range []string{writing, pulling, removing, replaced} {
 		if rest, found := strings.CutPrefix(name, p); found {
 			prefix, name = p, rest
 			break

@@ -102,6 +102,14 @@ func (d *Dir) SavePipeline(p Pipeline) error {
 	return replaceFile(d.disk, d.pipelineFile(), data)
 }
 
+// RemovePipeline takes pipeline.json away again, durably, where nothing came of what it was made for. A storage path that holds a state needs it.
+func (d *Dir) RemovePipeline() error {
+	if err := os.Remove(d.pipelineFile()); err != nil {
+		return fmt.Errorf("remove pipeline.json: %w", err)
+	}
+	return syncDir(d.disk, d.path)
+}
+
 func (d *Dir) pipelineFile() string { return filepath.Join(d.path, "pipeline.json") }
 
 // withoutPipelineFile decides what the absence of the file means: an empty storage path, or a loss.

@@ -169,17 +169,34 @@ func (d *Draft) rename(m Manifest) error {
 	s := d.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if d.instead {
+		if err := s.giveWay(d.id); err != nil {
+			return err
+		}
+		s.hook("publish.gave-way")
+	}
 	if err := s.disk.Rename(d.top(), s.dir(published, d.id)); err != nil {
-		return err
+		return errors.Join(err, d.unreplace())
 	}
 	s.hook("publish.renamed")
 	if err := syncDir(s.disk, s.root); err != nil {
-		return errors.Join(err, s.disk.Rename(s.dir(published, d.id), d.top()))
+		return errors.Join(err, s.disk.Rename(s.dir(published, d.id), d.top()), d.unreplace())
 	}
 	s.hook("publish.synced")
+	if d.instead {
+		_ = s.keepReplaced(d.id) // the new one stands all the same, and the next OpenDir tries again
+	}
 	if info, err := os.Lstat(filepath.Join(s.dir(published, d.id), manifestName)); err == nil {
 		s.cache[d.id] = cached{info: info, manifest: m} // otherwise the next List reads it
 	}
 	d.endLocked()
 	return nil
+}
+
+// unreplace gives the name back to a damaged checkpoint that has given way for nothing.
+func (d *Draft) unreplace() error {
+	if !d.instead {
+		return nil
+	}
+	return d.store.takeBack(d.id)
 }

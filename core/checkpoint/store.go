@@ -52,6 +52,9 @@ func openStore(root string, o Options, d disk) (*Store, error) {
 	if s.hook == nil {
 		s.hook = func(string) {}
 	}
+	if err := s.endReplacements(); err != nil {
+		return nil, err
+	}
 	if err := s.learnLastID(); err != nil {
 		return nil, err
 	}

@@ -55,8 +55,8 @@ func (e *NotNowError) Unwrap() error { return e.Err }
 
 // RestoreInPlace pulls a checkpoint into the pipeline's storage path and makes it what the next start begins from. What is there is moved to a folder
 // beside, and nothing of it is deleted; where it holds more than the checkpoint the request must say that this is meant. The storage path is locked
-// meanwhile. A crash leaves all as it was, or leaves the rest to the next start of a host, which does it before anything else. Nothing is written
-// to a target: one whose newest commit the checkpoint does not hold is held from the next push on, until the operator adopts it.
+// meanwhile. An error or a crash leaves all as it was, or leaves the rest to the next start of a host, which does it before anything else; an error says so.
+// Nothing is written to a target: one whose newest commit the checkpoint does not hold is held from the next push on, until the operator adopts it.
 //
 // *NotNowError says that a host holds the path, that the pipeline is a standby, or that newer state is in the way; ErrNoCommit that there is no such
 // checkpoint. The Offline must have been opened WithCircuit.
@@ -85,6 +85,7 @@ type inPlace struct {
 	preview bool
 	dir     *checkpoint.Dir // nil = a preview, and there is no storage path
 	record  checkpoint.Pipeline
+	fresh   bool // there is no pipeline.json
 	targets *offlineTargets
 	chosen  offlineTarget
 	commit  *repository.Commit
@@ -147,7 +148,7 @@ func (r *inPlace) recall() (err error) {
 		r.record, err = r.dir.Pipeline()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		r.record, err = checkpoint.Pipeline{Desired: checkpoint.Desired(r.pipeline.Initial)}, nil
+		r.record, err, r.fresh = checkpoint.Pipeline{Desired: checkpoint.Desired(r.pipeline.Initial)}, nil, true
 	}
 	if err != nil {
 		return err
@@ -156,9 +157,7 @@ func (r *inPlace) recall() (err error) {
 	if r.record.Standby || r.record.Desired == checkpoint.Standby {
 		return &NotNowError{errors.New("it is a standby, which follows its target: activate it with `cairn pipeline activate PIPELINE`, or restore to a folder with --to")}
 	}
-	if r.record.Restoring != nil {
-		r.record, err = settleInPlace(r.dir, r.record, r.pipeline.Backend.Repositories(), r.now())
-	}
+	r.record, err = endInterrupted(r.dir, r.record, r.pipeline.Backend.Repositories(), r.now(), r.log)
 	return err
 }
 

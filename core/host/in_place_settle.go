@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/config"
@@ -33,44 +34,126 @@ func (r *inPlace) foretell(ctx context.Context) error {
 	return nil
 }
 
-// carryOut notes what is to become of the storage path, pulls the checkpoint, and takes everything else out of the way. The order makes
-// every crash harmless: while the checkpoint is not here, the note means nothing and the state is what it was; once it is, the note says what is
-// left to do.
+// carryOut brings the checkpoint, notes what is to become of the storage path, and takes everything else out of the way. The order makes every crash
+// harmless. A checkpoint that is here already is read, mended where it is damaged and compared with the commit before a note stands that a start would
+// act on. For one that is not, the note comes first and means nothing until it is: without it the next start might take the new checkpoint for its own.
 func (r *inPlace) carryOut(ctx context.Context) error {
-	if err := r.dropDamaged(ctx); err != nil {
+	here, damage, err := r.localCopy(ctx)
+	if err != nil {
 		return err
 	}
-	id := r.commit.Checkpoint.ID
-	note := &checkpoint.Restoring{Checkpoint: id, Aside: r.freeName(), Seen: r.seen}
-	if r.record.ID == uuid.Nil {
-		r.record.ID = r.owner
+	if here {
+		if err := r.pull(ctx, damage); err != nil {
+			return err
+		}
 	}
-	if r.record.Writer == uuid.Nil {
-		r.record.Writer = uuid.Must(uuid.NewRandom())
-	}
-	r.record.Restoring = note
-	if err := r.dir.SavePipeline(r.record); err != nil {
+	noted := r.noted()
+	if err := r.note(noted); err != nil {
 		return err
+	}
+	if !here {
+		if err := r.pull(ctx, nil); err != nil {
+			return r.takeBack(err, "while the checkpoint is not here, the next start of a host changes nothing for it, and forgets it")
+		}
+	}
+	return r.settle(noted)
+}
+
+// localCopy reads a copy of the checkpoint that is here already from end to end. damage is what is wrong with it.
+func (r *inPlace) localCopy(ctx context.Context) (here bool, damage, err error) {
+	pin, err := r.dir.Checkpoints().Pin(r.commit.Checkpoint.ID)
+	if errors.Is(err, checkpoint.ErrNone) {
+		return false, nil, nil
+	}
+	if err == nil {
+		err = checkpoint.Verify(ctx, pin.Dir(), pin.Manifest())
+		pin.Release()
+	}
+	if errors.Is(err, checkpoint.ErrCorrupt) {
+		return true, err, nil
+	}
+	return true, nil, err
+}
+
+// pull brings the checkpoint here, in the place of a damaged copy if there is one.
+func (r *inPlace) pull(ctx context.Context, damage error) error {
+	if damage != nil {
+		r.log.Warn("the local copy is damaged: it is fetched anew, and gives way when that is whole", "checkpoint", r.commit.Checkpoint.ID, "error", damage)
+	}
+	pulled, err := r.chosen.reader.Pull(ctx, syncer.PullRequest{
+		From: syncer.Selector{Number: r.commit.Number}, Local: r.dir.Checkpoints(), Instead: damage != nil, Spool: r.targets.spool, Progress: told(r.req.Progress),
+	})
+	if err != nil {
+		return err
+	}
+	r.at("inplace.pulled")
+	r.tell(pulled.Commit, pulled.Needs)
+	return nil
+}
+
+// noted is the record with the note of this restore.
+func (r *inPlace) noted() checkpoint.Pipeline {
+	noted := r.record
+	if noted.ID == uuid.Nil {
+		noted.ID = r.owner
+	}
+	if noted.Writer == uuid.Nil {
+		noted.Writer = uuid.Must(uuid.NewRandom())
+	}
+	noted.Restoring = &checkpoint.Restoring{Checkpoint: r.commit.Checkpoint.ID, Aside: r.freeName(), Seen: r.seen}
+	return noted
+}
+
+func (r *inPlace) note(noted checkpoint.Pipeline) error {
+	if err := r.dir.SavePipeline(noted); err != nil {
+		return r.takeBack(fmt.Errorf("note what is to be restored: %w", err), "where the checkpoint is here, the next start of a host carries the restore out")
 	}
 	r.at("inplace.noted")
-	pulled, err := r.chosen.reader.Pull(ctx, syncer.PullRequest{
-		From: syncer.Selector{Number: r.commit.Number}, Local: r.dir.Checkpoints(), Spool: r.targets.spool, Progress: told(r.req.Progress),
-	})
-	if err == nil {
-		r.at("inplace.pulled")
-		r.tell(pulled.Commit, pulled.Needs)
+	return nil
+}
+
+// takeBack makes pipeline.json what it was before a restore that has failed with cause: no start shall act on what a person was told has failed. Where that
+// cannot be done, it says what the note will do.
+func (r *inPlace) takeBack(cause error, otherwise string) error {
+	now, err := r.dir.Pipeline()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return cause
+	case err == nil && now.Restoring == nil && !r.fresh:
+		return cause // the note was never written
+	case err == nil && r.fresh:
+		err = r.dir.RemovePipeline()
+	case err == nil:
+		err = r.dir.SavePipeline(r.record)
 	}
-	// Also after a pull that has failed: its note must not outlive it.
-	settled, failed := settleInPlace(r.dir, r.record, r.pipeline.Backend.Repositories(), r.now())
-	if err := errors.Join(err, failed); err != nil {
+	if err == nil {
+		return cause
+	}
+	return fmt.Errorf("%w; and the note of it in pipeline.json could not be taken back (%w): %s; mend that and give the command again", cause, err, otherwise)
+}
+
+// settle does what the note says.
+func (r *inPlace) settle(noted checkpoint.Pipeline) error {
+	settled, done, err := settleInPlace(r.dir, noted, r.pipeline.Backend.Repositories(), r.now())
+	if err == nil && !done {
+		err = fmt.Errorf("checkpoint %s was taken out of %s meanwhile, and nothing was changed: give the command again", noted.Restoring.Checkpoint, r.report.Path)
+	}
+	if err != nil {
 		return err
 	}
 	r.record = settled
-	if _, err := os.Stat(r.dir.AsidePath(note.Aside)); err == nil {
-		r.report.SetAside = r.dir.AsidePath(note.Aside)
+	aside := r.dir.AsidePath(noted.Restoring.Aside)
+	if _, err := os.Stat(aside); err == nil {
+		r.report.SetAside = aside
 	}
 	r.at("inplace.settled")
 	return nil
+}
+
+// underWay says of a restore that has met an error where it cannot be taken back that it is not undone, either.
+func underWay(dir *checkpoint.Dir, note *checkpoint.Restoring, err error) error {
+	return fmt.Errorf("it is under way, and neither done nor undone: checkpoint %s is here, and what was here before is being moved to %s: %w; mend that: the next start of a host, "+
+		"or the same command again, does the rest before anything else", note.Checkpoint, dir.AsidePath(note.Aside), err)
 }
 
 // freeName is a name for what is set aside that no earlier restore has taken.
@@ -91,37 +174,43 @@ func (r *inPlace) at(point string) {
 	}
 }
 
-// dropDamaged reads a copy of the checkpoint that is here already from end to end. One that is damaged is set aside, to be pulled anew.
-func (r *inPlace) dropDamaged(ctx context.Context) error {
-	id := r.commit.Checkpoint.ID
-	pin, err := r.dir.Checkpoints().Pin(id)
-	if errors.Is(err, checkpoint.ErrNone) {
-		return nil
-	}
-	if err == nil {
-		err = checkpoint.Verify(ctx, pin.Dir(), pin.Manifest())
-		pin.Release()
-	}
-	if !errors.Is(err, checkpoint.ErrCorrupt) {
-		return err
-	}
-	r.log.Warn("the local copy is damaged and is set aside", "checkpoint", id, "error", err)
-	return r.dir.Checkpoints().SetAside(id)
-}
-
 // settleInPlace ends the restore in place that a record speaks of: it is carried out where its checkpoint is here, else it has come to nothing and
-// is forgotten. It answers with the record as it is saved then. Whoever is about to start from the path calls it first.
-func settleInPlace(dir *checkpoint.Dir, record checkpoint.Pipeline, blocks []config.Sync, now time.Time) (checkpoint.Pipeline, error) {
-	note := record.Restoring
-	err := dir.KeepOnly(note.Checkpoint, note.Aside)
+// is forgotten. It answers with the record as it is saved then, and whether it was carried out. Whoever is about to start from the path calls it first.
+func settleInPlace(dir *checkpoint.Dir, record checkpoint.Pipeline, blocks []config.Sync, now time.Time) (_ checkpoint.Pipeline, done bool, err error) {
+	note, settled := record.Restoring, record
+	settled.Restoring = nil
+	err = dir.KeepOnly(note.Checkpoint, note.Aside)
+	if errors.Is(err, checkpoint.ErrNone) {
+		return settled, false, dir.SavePipeline(settled)
+	}
 	if err == nil {
 		err = remember(dir, record, blocks, now)
 	}
-	if err != nil && !errors.Is(err, checkpoint.ErrNone) {
-		return record, err
+	if err == nil {
+		err = dir.SavePipeline(settled)
 	}
-	record.Restoring = nil
-	return record, dir.SavePipeline(record)
+	if err != nil {
+		return record, false, underWay(dir, note, err)
+	}
+	return settled, true, nil
+}
+
+// endInterrupted settles the restore in place that an earlier run has left, if there is one, and tells what became of it.
+func endInterrupted(dir *checkpoint.Dir, record checkpoint.Pipeline, blocks []config.Sync, now time.Time, log hclog.Logger) (checkpoint.Pipeline, error) {
+	note := record.Restoring
+	if note == nil {
+		return record, nil
+	}
+	record, done, err := settleInPlace(dir, record, blocks, now)
+	switch {
+	case err != nil:
+		return record, fmt.Errorf("end the interrupted restore in place: %w", err)
+	case done:
+		log.Warn("a restore in place was interrupted, and is done now", "checkpoint", note.Checkpoint, "set aside", dir.AsidePath(note.Aside))
+	default:
+		log.Warn("a restore in place was interrupted before its checkpoint was here, nothing was changed", "checkpoint", note.Checkpoint)
+	}
+	return record, nil
 }
 
 // remember lets the targets' workers know the commits that the restored state holds: the operator has chosen to go on from there, so a
@@ -142,22 +231,4 @@ func remember(dir *checkpoint.Dir, record checkpoint.Pipeline, blocks []config.S
 
 func syncFile(dir *checkpoint.Dir, block config.Sync, pipeline uuid.UUID) syncer.SyncFile {
 	return syncer.SyncFile{File: dir.SyncFile(block.Target), Target: block.Target, Prefix: block.Prefix, Pipeline: pipeline}
-}
-
-// endRestoreInPlace does what a restore in place that was interrupted has left to do; record is what pipeline.json says.
-func (p *pipeline) endRestoreInPlace(record checkpoint.Pipeline) (checkpoint.Pipeline, error) {
-	note := record.Restoring
-	if note == nil {
-		return record, nil
-	}
-	record, err := settleInPlace(p.dir, record, p.cfg.Backend.Repositories(), p.host.opts.Now())
-	if err != nil {
-		return record, fmt.Errorf("end the interrupted restore in place: %w", err)
-	}
-	if _, err := os.Stat(p.dir.AsidePath(note.Aside)); errors.Is(err, fs.ErrNotExist) {
-		p.log.Warn("a restore in place was interrupted before its checkpoint was here, nothing was changed", "checkpoint", note.Checkpoint)
-		return record, nil
-	}
-	p.log.Warn("a restore in place was interrupted, and is done now", "checkpoint", note.Checkpoint, "set aside", p.dir.AsidePath(note.Aside))
-	return record, nil
 }

@@ -25,7 +25,7 @@ func (p *pipeline) recall() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if record, err = p.endRestoreInPlace(record); err != nil {
+	if record, err = endInterrupted(p.dir, record, p.cfg.Backend.Repositories(), p.host.opts.Now(), p.log); err != nil {
 		return err
 	}
 	p.mu.Lock()

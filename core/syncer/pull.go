@@ -31,6 +31,7 @@ func (e *goneError) Unwrap() error { return e.err }
 type PullRequest struct {
 	From     Selector
 	Local    *checkpoint.Store // gets the checkpoint; those that it has already lend what they share with it
+	Instead  bool              // of one that is there and damaged, which gives way once the new one is whole
 	Spool    *Spool
 	Progress func(Progress) // nil = none; called from other goroutines, one call at a time, until Pull returns
 }
@@ -76,7 +77,11 @@ func (r *Reader) onCommit(ctx context.Context, sel Selector, work func(*reposito
 }
 
 func (r *Reader) pull(ctx context.Context, req PullRequest, c *repository.Commit) (Pulled, error) {
-	draft, err := req.Local.BeginAs(c.Checkpoint.ID)
+	begin := req.Local.BeginAs
+	if req.Instead {
+		begin = req.Local.BeginInstead
+	}
+	draft, err := begin(c.Checkpoint.ID)
 	if errors.Is(err, fs.ErrExist) {
 		return already(req.Local, c)
 	}
@@ -86,10 +91,14 @@ func (r *Reader) pull(ctx context.Context, req PullRequest, c *repository.Commit
 	defer draft.Close() //nolint:errcheck // it stays on disk to be resumed; after Publish this does nothing
 	donors := r.donors(ctx, req.Local)
 	defer donors.release()
+	if req.Instead {
+		donors.whole = nil // what is damaged may be a link to a file of theirs: their chunks are read and checked
+	}
 	fill := filling{reader: r, commit: c, dir: draft.Dir(), donors: donors, spool: req.Spool, progress: req.Progress}
 	if err := fill.run(ctx); err != nil {
 		return Pulled{}, fmt.Errorf("pull commit %d: %w", c.Number, spaceOf(draft.Dir(), err))
 	}
+	donors.release() // one of them may have to give way
 	m, err := draft.Publish(ctx, metaOf(c))
 	if err != nil {
 		return Pulled{}, fmt.Errorf("pull commit %d: %w", c.Number, err)
@@ -112,7 +121,7 @@ func already(local *checkpoint.Store, c *repository.Commit) (Pulled, error) {
 		same = m.Files[i].Path == want[i].Path && sameContent(m.Files[i], want[i])
 	}
 	if !same {
-		return Pulled{}, fmt.Errorf("pull commit %d: the local checkpoint %s has other content: %w: remove one of the two",
+		return Pulled{}, fmt.Errorf("pull commit %d: the local checkpoint %s has other content than the commit: %w: look at both, and move the local one away to go by the commit",
 			c.Number, m.ID, repository.ErrCorrupt)
 	}
 	all := func(repository.Place) bool { return true }

@@ -164,6 +164,50 @@ func TestALocalCheckpointThatWasTouchedLendsOnlyWhatIsStillRight(t *testing.T) {
 	sameFiles(t, pinOf(t, local, idOf(1020)).Dir(), files)
 }
 
+// The disk may rot below a file that two checkpoints share, and no time of it changes: a link to it would bring the rot back.
+func TestADamagedCheckpointIsReplacedByChunksThatWereChecked(t *testing.T) {
+	a := newAuthor(t)
+	files := content{"state.db": noise(2, 4*mib)}
+	_, local := localOf(t)
+	spool := spoolOf(t)
+	for _, step := range []uint64{10, 20} {
+		a.commit(step, files)
+		if _, err := readerOf(t, a.mem).Pull(t.Context(), PullRequest{Local: local, Spool: spool}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pin := pinOf(t, local, idOf(1020))
+	shared := filepath.Join(pin.Dir(), "state.db")
+	rot(t, shared, 2*mib)
+	pin.Release()
+	var read atomic.Int64
+	pulled, err := readerOf(t, counting(a.mem, &read)).Pull(t.Context(), PullRequest{Local: local, Spool: spool, Instead: true})
+	if err != nil || pulled.Already {
+		t.Fatalf("%+v, %v", pulled, err)
+	}
+	if got := read.Load(); got < mib || got > mib+100 {
+		t.Errorf("one chunk is rotten, %d bytes were read", got)
+	}
+	sameFiles(t, pinOf(t, local, idOf(1020)).Dir(), files)
+}
+
+// rot changes a byte of a file that keeps its times.
+func rot(t *testing.T, file string, at int64) {
+	t.Helper()
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte("rot"), at)
+	if err := errors.Join(err, f.Close(), os.Chtimes(file, before.ModTime(), before.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAPullThatIsCutOffGoesOnWhereItWas(t *testing.T) {
 	a := newAuthor(t)
 	files := everything()
