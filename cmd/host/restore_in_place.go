@@ -45,18 +45,28 @@ func tellInPlace(w io.Writer, pipeline string, r host.RestoredInPlace, replaceNe
 	case r.SetAside != "":
 		fmt.Fprintf(w, "what was there is kept in %s: delete that when it is not wanted any more\n", r.SetAside)
 	}
-	for _, t := range r.Held {
-		fmt.Fprintf(w, "target %s holds commit %d (step %d), which is not in this state: pushes there are held until `cairn pipeline adopt %s %s`, which overrules it\n",
-			t.Target, t.Number, t.Step, pipeline, t.Target)
-	}
-	for _, t := range r.Unread {
-		fmt.Fprintf(w, "target %s may hold what is not in this state; it could not be read: %s\n", t.Target, t.Error)
-	}
+	tellHeld(w, pipeline, r)
 	switch {
 	case r.Preview:
 	case r.Desired == "stopped":
 		fmt.Fprintf(w, "the pipeline was left stopped: start a host, then `cairn pipeline start %s` begins from this checkpoint\n", pipeline)
 	default:
 		fmt.Fprintf(w, "the next `cairn run` begins from this checkpoint, and %s will be %s\n", pipeline, r.Desired)
+	}
+}
+
+// tellHeld says at which targets pushes will wait, whichever the checkpoint is from, and what can be done about it.
+func tellHeld(w io.Writer, pipeline string, r host.RestoredInPlace) {
+	is := "is"
+	if r.Preview {
+		is = "would be"
+	}
+	for _, t := range r.Held {
+		fmt.Fprintf(w, "target %s holds commit %d (step %d), which is not in this state: it %s held from the next push on; to overrule that commit, `cairn pipeline adopt %s %s`; "+
+			"to go on from it instead, restore it in place with --target %[1]s --number %[2]d\n", t.Target, t.Number, t.Step, is, pipeline, t.Target)
+	}
+	for _, t := range r.Unread {
+		fmt.Fprintf(w, "target %s may hold what is not in this state, for it could not be read: %s; if it does, it %s held from the next push on, and `cairn status` says what can be done\n",
+			t.Target, t.Error, is)
 	}
 }

@@ -104,7 +104,11 @@ func (r *inPlace) run(ctx context.Context) (err error) {
 	if err := r.recall(); err != nil {
 		return err
 	}
-	if r.targets, err = r.openOf(ctx, r.req.Target, r.record.ID); err != nil {
+	if err := r.checkTarget(r.req.Target); err != nil {
+		return err
+	}
+	// All of them, whichever is named: what the others hold decides whether they are held afterwards.
+	if r.targets, err = r.openOf(ctx, "", r.record.ID); err != nil {
 		return err
 	}
 	defer r.targets.close(ctx)
@@ -137,8 +141,10 @@ func (r *inPlace) openPath() error {
 	if _, locked := errors.AsType[*checkpoint.LockedError](err); locked {
 		return &NotNowError{fmt.Errorf("it must not run meanwhile: %w", err)}
 	}
-	r.dir = dir
-	return err
+	if r.dir = dir; err != nil {
+		return fmt.Errorf("take the storage path: %w", err)
+	}
+	return nil
 }
 
 // recall reads pipeline.json, and ends what an earlier restore in place has left.
@@ -164,7 +170,7 @@ func (r *inPlace) recall() (err error) {
 // choose finds the commit, which the configured circuit must be able to start from.
 func (r *inPlace) choose(ctx context.Context) (err error) {
 	wanted := syncer.Selector(r.req.From)
-	if r.chosen, err = r.targets.choose(ctx, wanted); err != nil {
+	if r.chosen, err = r.targets.named(r.req.Target).choose(ctx, wanted); err != nil {
 		return err
 	}
 	head, err := r.chosen.reader.Discover(ctx)
@@ -220,7 +226,7 @@ func (r *inPlace) standing(ctx context.Context, c circuit.Circuit) ([]syncer.Sta
 	switch {
 	case errors.Is(err, circuit.ErrDamaged):
 	case err != nil:
-		return nil, fmt.Errorf("inspect live state: %w", err)
+		return nil, fmt.Errorf("read the live state, which must not be lost unseen: %w; mend that, or move %s away, and give the command again", err, r.dir.State())
 	case live.Exists && !live.Exact:
 		all = append(all, syncer.Standing{Name: "the live state", Unknown: errors.New("its step cannot be told")})
 	case live.Exists:
@@ -250,7 +256,10 @@ func (r *inPlace) doubt(standing []syncer.Standing) error {
 			standing[i].Unknown = errors.New("the storage path was put back to an earlier state, or is a copy: it knows nothing of the commit, which was made from it")
 		}
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("tell whether %s knows of the commit: %w; see to it that its sync folder can be read", r.report.Path, err)
+	}
+	return nil
 }
 
 // lookAround compares the newest commit of each target with the chosen one.

@@ -72,6 +72,9 @@ func (r *inPlace) localCopy(ctx context.Context) (here bool, damage, err error) 
 	if errors.Is(err, checkpoint.ErrCorrupt) {
 		return true, err, nil
 	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("read the copy of the checkpoint that is here: %w; mend that, or move its folder below %s away to have it fetched anew", err, filepath.Join(r.report.Path, "checkpoints"))
+	}
 	return true, nil, err
 }
 
@@ -106,7 +109,7 @@ func (r *inPlace) noted() checkpoint.Pipeline {
 
 func (r *inPlace) note(noted checkpoint.Pipeline) error {
 	if err := r.dir.SavePipeline(noted); err != nil {
-		return r.takeBack(fmt.Errorf("note what is to be restored: %w", err), "where the checkpoint is here, the next start of a host carries the restore out")
+		return r.takeBack(fmt.Errorf("note in %s what is to be restored: %w; nothing was moved; see to it that this folder can be written", r.report.Path, err), "where the checkpoint is here, the next start of a host carries the restore out")
 	}
 	r.at("inplace.noted")
 	return nil

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
@@ -75,7 +76,11 @@ func (o *Offline) restore(
 // choose is newest, but for a number, which means another commit on each target.
 func (t *offlineTargets) choose(ctx context.Context, wanted syncer.Selector) (offlineTarget, error) {
 	if wanted.Number != 0 && len(t.open) > 1 {
-		return offlineTarget{}, fmt.Errorf("restore commit %d: each of the %d targets has numbers of its own: name one", wanted.Number, len(t.open))
+		var names []string
+		for _, one := range t.open {
+			names = append(names, one.name)
+		}
+		return offlineTarget{}, fmt.Errorf("restore commit %d: each of the %d targets has numbers of its own: name one with --target (%s)", wanted.Number, len(t.open), strings.Join(names, ", "))
 	}
 	return t.newest(ctx, wanted)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,6 +42,9 @@ func (o *Offline) open(ctx context.Context, target string) (*offlineTargets, err
 
 // openOf refuses repositories of another pipeline than owner; Nil = any will do.
 func (o *Offline) openOf(ctx context.Context, target string, owner uuid.UUID) (_ *offlineTargets, err error) {
+	if err := o.checkTarget(target); err != nil {
+		return nil, err
+	}
 	scratch, err := newScratch()
 	if err != nil {
 		return nil, err
@@ -58,10 +63,31 @@ func (o *Offline) openOf(ctx context.Context, target string, owner uuid.UUID) (_
 			targets.open = append(targets.open, o.openTarget(ctx, block, targets, owner))
 		}
 	}
-	if len(targets.open) == 0 {
-		return nil, fmt.Errorf("target %q of pipeline %q: %w", target, o.pipeline.Name, ErrUnknown)
-	}
 	return targets, nil
+}
+
+// checkTarget refuses a target that the pipeline does not sync to; "" = any will do.
+func (o *Offline) checkTarget(target string) error {
+	var names []string
+	for _, block := range o.pipeline.Backend.Repositories() {
+		names = append(names, block.Target)
+	}
+	switch {
+	case len(names) == 0:
+		return fmt.Errorf("pipeline %q syncs to no target: %w: give its storage a sync block", o.pipeline.Name, ErrUnknown)
+	case target == "" || slices.Contains(names, target):
+		return nil
+	}
+	return fmt.Errorf("target %q of pipeline %q: %w: name one that it syncs to (%s)", target, o.pipeline.Name, ErrUnknown, strings.Join(names, ", "))
+}
+
+// named are those that a choice is among: the one of that name, or with "" all. They are closed with the others.
+func (t *offlineTargets) named(target string) *offlineTargets {
+	among := *t
+	if target != "" {
+		among.open = slices.DeleteFunc(slices.Clone(t.open), func(one offlineTarget) bool { return one.name != target })
+	}
+	return &among
 }
 
 func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offlineTargets, owner uuid.UUID) offlineTarget {
@@ -110,9 +136,9 @@ func (t *offlineTargets) newest(ctx context.Context, wanted syncer.Selector) (of
 	byID := best.reader != nil && wanted == syncer.Selector{Checkpoint: wanted.Checkpoint} && wanted != (syncer.Selector{})
 	switch {
 	case len(failed) > 0 && !byID:
-		return best, fmt.Errorf("restore %s: a target cannot be read and may hold what is wanted; make it readable, or name another: %w", wanted, errors.Join(failed...))
+		return best, fmt.Errorf("restore %s: a target cannot be read and may hold what is wanted; make it readable, or name another with --target: %w", wanted, errors.Join(failed...))
 	case best.reader == nil:
-		return best, fmt.Errorf("restore: no target holds %s: %w", wanted, errors.Join(absent...))
+		return best, fmt.Errorf("restore: no target holds %s: %w; `cairn remote list` shows what they hold", wanted, errors.Join(absent...))
 	}
 	return best, nil
 }

@@ -53,12 +53,12 @@ type HeldError struct {
 func (e *HeldError) Error() string {
 	if e.Forgotten {
 		return fmt.Sprintf("target %q: held: commit %d there (step %d) was made from this storage path at %s, and what lies in it now (step %d) knows nothing of that: "+
-			"it was put back to an earlier state, or is a copy that another host runs; to continue with the commit, stop the host and run `cairn checkpoint restore PIPELINE --in-place --replace-newer --config FILE`, "+
+			"it was put back to an earlier state, or is a copy that another host runs; to continue with the commit, stop the host and run `cairn checkpoint restore PIPELINE --in-place --replace-newer --target %[1]s --config FILE`, "+
 			"which keeps what is here in a folder beside; to continue with what is here, and overrule the commit, run `cairn pipeline adopt PIPELINE TARGET`",
 			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step)
 	}
 	return fmt.Sprintf("target %q: held: commit %d there (step %d) is not on the history of our state (step %d): "+
-		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host and run `cairn checkpoint restore PIPELINE --in-place --replace-newer --config FILE`, which keeps ours in a folder beside; "+
+		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host and run `cairn checkpoint restore PIPELINE --in-place --replace-newer --target %[1]s --config FILE`, which keeps ours in a folder beside; "+
 		"to continue with ours, run `cairn pipeline adopt PIPELINE TARGET`",
 		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork)
 }

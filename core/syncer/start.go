@@ -182,7 +182,7 @@ func (f StartFacts) notAsked() []string {
 	if id == uuid.Nil || f.Local != nil && f.Local.ID == id {
 		return nil
 	}
-	return []string{fmt.Sprintf("start_from_checkpoint %s is not followed, because there is local state: to go back to it, use `cairn checkpoint restore PIPELINE --in-place --checkpoint %[1]s --config FILE`", id)}
+	return []string{fmt.Sprintf("start_from_checkpoint %s is not followed, because there is local state: to go back to it, stop the host and run `cairn checkpoint restore PIPELINE --in-place --checkpoint %[1]s --config FILE`", id)}
 }
 
 func (f StartFacts) liveIs() string {
