@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cairnsync/cairn/sdk/client"
@@ -16,6 +17,10 @@ const (
 
 	// sayAgain is after how many looks that find the same is said again.
 	sayAgain = 30
+
+	// silentLooks is how many looks in a row may find no answer before the host is given up: one is lost when a connection breaks or a busy machine is slow,
+	// and the call that waits may have hours of work behind it.
+	silentLooks = 5
 )
 
 // attendance watches a call that the host may answer late.
@@ -23,10 +28,11 @@ type attendance struct {
 	pipeline string
 	target   string // "" = all of the pipeline's
 	objects  bool   // targets count under object storage only, as for a checkpoint
+	starting bool   // what a start is doing counts, whatever is known of the targets
 }
 
 // attend makes a call that may have to wait for a target. Meanwhile it says on standard error what the host's status says is in the way. It bears any
-// silence, as long as the host still answers for its status.
+// silence, as long as the host still answers for its status now and then.
 func (p *program) attend(ctx context.Context, a attendance, call func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -51,7 +57,7 @@ func (p *program) attend(ctx context.Context, a attendance, call func(context.Co
 // watch tells what is in the way at each tick that finds something new, and now and then again. It returns when ctx ends, or with the error of a host
 // that does not answer.
 func (p *program) watch(ctx context.Context, a attendance, ticks <-chan time.Time, look func(context.Context, string) (client.PipelineView, error)) error {
-	told, same := "", 0
+	told, same, silent := "", 0, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -63,19 +69,37 @@ func (p *program) watch(ctx context.Context, a attendance, ticks <-chan time.Tim
 		case ctx.Err() != nil:
 			return nil
 		case is[unreachableError](err):
-			return err
-		case err != nil:
-			continue // the call itself will say so
-		}
-		now := a.inTheWay(view)
-		if same++; now == "" || now == told && same < sayAgain {
+			if silent++; silent == silentLooks {
+				return err
+			}
 			continue
 		}
-		told, same = now, 0
+		silent = 0
+		if err != nil {
+			continue // the call itself will say so
+		}
+		now, about := a.waitsFor(view)
+		if same++; now == "" || about == told && same < sayAgain {
+			continue
+		}
+		told, same = about, 0
 		if !p.asJSON {
 			fmt.Fprintf(p.stderr, "still waiting: %s\n", now)
 		}
 	}
+}
+
+// waitsFor is what the status says that the call waits for, and what that is about: it is told again at once only when that changes, however the figures in it do.
+func (a attendance) waitsFor(v client.PipelineView) (what, about string) {
+	if !a.starting {
+		why := a.inTheWay(v)
+		return why, why
+	}
+	if v.State != "starting" {
+		return "", ""
+	}
+	about, _, _ = strings.Cut(v.Doing, ": ")
+	return v.Doing, about
 }
 
 // inTheWay is what the status says of the first target that does not get on; "" = nothing.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,17 +85,51 @@ func TestWhatIsInTheWayIsToldWhenItChangesAndNowAndThenAgain(t *testing.T) {
 
 func TestACallIsGivenUpWhenTheHostDoesNotEvenTellItsStatus(t *testing.T) {
 	silent := unreachableError{errors.New("silence")}
-	answers := []error{errors.New("not now"), silent}
+	answers := slices.Concat(slices.Repeat([]error{silent}, silentLooks-1), []error{errors.New("not now")}, slices.Repeat([]error{silent}, silentLooks))
 	look := func(context.Context, string) (client.PipelineView, error) {
 		err := answers[0]
 		answers = answers[1:]
 		return client.PipelineView{}, err
 	}
-	ticks := make(chan time.Time, 2)
-	ticks <- time.Time{}
-	ticks <- time.Time{}
+	ticks := make(chan time.Time, len(answers))
+	for range answers {
+		ticks <- time.Time{}
+	}
 	if err := (&program{}).watch(t.Context(), attendance{pipeline: "p"}, ticks, look); !errors.Is(err, silent) {
 		t.Errorf("got %v", err)
+	}
+	if len(answers) > 0 {
+		t.Errorf("it was given up with %d looks to come, though the host had answered in between", len(answers))
+	}
+}
+
+func TestAnActivationSaysOnceWhatItWaitsFor(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	views := []client.PipelineView{
+		{State: "standby", Doing: "following"},
+		{State: "starting", Doing: "claiming the targets: t is silent", Targets: []client.TargetView{{Target: "t", Reason: "of no interest"}}},
+		{State: "starting", Doing: "pulling commit 3: 1 KiB"},
+		{State: "starting", Doing: "pulling commit 3: 2 KiB"},
+		{State: "running", Doing: "until 12:00"},
+	}
+	look := func(context.Context, string) (client.PipelineView, error) {
+		v := views[0]
+		views = views[1:]
+		return v, nil
+	}
+	ticks := make(chan time.Time)
+	go func() {
+		defer cancel()
+		for range len(views) {
+			ticks <- time.Time{}
+		}
+	}()
+	var errs strings.Builder
+	if err := (&program{stderr: &errs}).watch(ctx, attendance{pipeline: "p", starting: true}, ticks, look); err != nil {
+		t.Fatal(err)
+	}
+	if want := "still waiting: claiming the targets: t is silent\nstill waiting: pulling commit 3: 1 KiB\n"; errs.String() != want {
+		t.Errorf("said %q", errs.String())
 	}
 }
 

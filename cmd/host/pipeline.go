@@ -32,7 +32,11 @@ func (p *program) activateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "activate PIPELINE", Short: "Make a standby the primary: fence the one before, pull the newest commit, start from it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			done, err := p.clientFor(0).Activate(cmd.Context(), args[0], opts) // it answers when all is pulled
+			var done client.Activated
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0], starting: true}, func(ctx context.Context, c *client.Client) (err error) {
+				done, err = c.Activate(ctx, args[0], opts) // it answers when all is pulled
+				return err
+			})
 			if err != nil {
 				return err
 			}

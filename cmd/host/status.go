@@ -41,7 +41,7 @@ func (p *program) views(ctx context.Context, names []string) ([]client.PipelineV
 
 // writeStatus is a pipeline in words.
 func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
-	fmt.Fprintf(w, "%s: %s at step %d", v.Name, v.State, v.Step)
+	fmt.Fprintf(w, "%s: %s%s at step %d", v.Name, v.State, stoppedInputs(v.Inputs), v.Step)
 	switch {
 	case strings.HasPrefix(v.Doing, "until "):
 		fmt.Fprintf(w, ", waiting %s", v.Doing)
@@ -74,6 +74,23 @@ func writeStatus(w io.Writer, v client.PipelineView, now time.Time) {
 	for _, t := range v.Targets {
 		writeTarget(w, v, t, now)
 	}
+}
+
+// stoppedInputs is what the headline says of inputs that take no more: who reads no further than "running" would take all for well.
+func stoppedInputs(inputs []client.InputStats) string {
+	var names []string
+	for _, in := range inputs {
+		if in.Stopped != "" {
+			names = append(names, in.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return ", input " + names[0] + " stopped,"
+	}
+	return ", inputs " + strings.Join(names, ", ") + " stopped,"
 }
 
 // writeInputs tells what is wrong with inputs; of those that are in order there is nothing to say.

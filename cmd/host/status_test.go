@@ -34,7 +34,7 @@ func TestStatusTellsWhatIsWrongWithInputs(t *testing.T) {
 		{Name: "in", Stopped: "read in.csv: it shrank", Remedy: "when that is mended: `cairn pipeline stop p`", Rejected: 1},
 		{Name: "logs", Note: "gone: a.log", Rejected: 12},
 	}}, time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC))
-	want := `p: running at step 1
+	want := `p: running, input in stopped, at step 1
   input in: STOPPED: read in.csv: it shrank (when that is mended: ` + "`cairn pipeline stop p`" + `)
   input in: 1 record rejected, see table cairn_errors
   input logs: note: gone: a.log

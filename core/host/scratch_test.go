@@ -1,8 +1,11 @@
 package host
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -40,6 +43,26 @@ func TestTheScratchFolderOfADeadCommandIsRemovedByTheNext(t *testing.T) {
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("there is left %v, %v", left, err)
+	}
+}
+
+func TestAFileSystemWithoutLocksIsNamedWithTheRemedy(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	for _, refused := range []error{syscall.ENOLCK, syscall.ENOTSUP, syscall.ENOSYS} {
+		tried := 0
+		s, err := newScratchBy(func(int, int) error {
+			if tried++; tried > 3 {
+				t.Fatal("it is tried without end")
+			}
+			return refused
+		})
+		if s != nil || !errors.Is(err, refused) || !strings.Contains(err.Error(), "set TMPDIR to a folder on a file system that supports flock") {
+			t.Errorf("%v: got %v, %v", refused, s, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("there is left %v, %v", left, err)
 	}
 }
