@@ -107,6 +107,19 @@ func (d *Damage) known(rep VerifyReport, alone bool) VerifyReport {
 // inContent says that chunks had to be read to find some of it.
 func (d *Damage) inContent() bool { return d != nil && len(d.Commits) > 0 && d.Level != VerifyMetadata }
 
+// below is what is known of the commits under a number: those from it on are lost, and the number is given anew.
+func (d *Damage) below(number uint64) *Damage {
+	if d == nil || len(d.Commits) == 0 || d.Commits[len(d.Commits)-1] < number {
+		return d
+	}
+	left := *d
+	left.Commits = slices.DeleteFunc(slices.Clone(d.Commits), func(n uint64) bool { return n >= number })
+	if len(left.Commits) == 0 {
+		return nil
+	}
+	return &left
+}
+
 func (d *Damage) breaks(commit uint64) bool { return d != nil && slices.Contains(d.Commits, commit) }
 
 // spoils says of a pack that it is missing or damaged, or may be.

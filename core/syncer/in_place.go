@@ -78,7 +78,7 @@ func (f SyncFile) Forgotten(writer uuid.UUID, c *repository.Commit) (bool, error
 	if err != nil || s.Target != f.Target || s.Prefix != f.Prefix || s.Pipeline != f.Pipeline {
 		return false, nil //nolint:nilerr // the worker sets a damaged one aside
 	}
-	return !s.knows(c.Checkpoint.ID), nil
+	return !s.knows(CommitRef{Number: c.Number, Checkpoint: c.Checkpoint.ID}), nil
 }
 
 // Remember notes a commit as Worker.Seen does, where no worker is open on the file. A damaged file is set aside, as Open does.

@@ -65,6 +65,10 @@ func (w *Worker) learn(err error, at time.Time) {
 	if s.rights != nil {
 		w.state.Rights = s.rights
 	}
+	if s.anew != 0 {
+		w.state.damaged(w.state.Damage.below(s.anew))
+		s.anew = 0
+	}
 	switch {
 	case isGone(err):
 		w.state.lose()

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -64,6 +65,10 @@ type CommitRef struct {
 	At         time.Time `json:"at"` // when it was confirmed here
 }
 
+func refOf(c *known) CommitRef {
+	return CommitRef{Number: c.Number, Checkpoint: c.Checkpoint.ID, Step: c.Checkpoint.Step}
+}
+
 // Failure is a job that failed.
 type Failure struct {
 	Checkpoint uuid.UUID `json:"checkpoint"`
@@ -119,10 +124,20 @@ func (s *state) lose() {
 // held is the newest commit of ours that we know to have been there; nil = none, or the operator gave it up.
 func (s *state) held() *CommitRef { return cmp.Or(s.Committed, s.Lost) }
 
-// knows says whether a checkpoint was pushed from here, or was tried: each job's record is saved before its first call.
-func (s *state) knows(checkpoint uuid.UUID) bool {
+// knows says whether a commit of this storage path was pushed from what lies in it now, or was tried: each job's record is saved before its first
+// call. Of one that is older than all the records, in a target that was put back, they say nothing; then it is for the history to say.
+func (s *state) knows(c CommitRef) bool {
 	held := s.held()
-	return held != nil && held.Checkpoint == checkpoint || slices.ContainsFunc(s.Jobs, func(job JobRecord) bool { return job.Checkpoint == checkpoint })
+	return held != nil && held.Checkpoint == c.Checkpoint ||
+		slices.ContainsFunc(s.Jobs, func(job JobRecord) bool { return job.Checkpoint == c.Checkpoint }) ||
+		held != nil && c.Number < held.Number && s.olderThanRecords(c.Checkpoint)
+}
+
+// olderThanRecords goes by the ids of checkpoints, which rise with time (UUID version 7).
+func (s *state) olderThanRecords(checkpoint uuid.UUID) bool {
+	return len(s.Jobs) == keptJobs && !slices.ContainsFunc(s.Jobs, func(job JobRecord) bool {
+		return bytes.Compare(job.Checkpoint[:], checkpoint[:]) < 0
+	})
 }
 
 // forget gives up what was there: the operator has seen that it is not.

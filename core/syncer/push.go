@@ -35,7 +35,7 @@ func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 			if err := s.resolve(ctx, packs); err != nil {
 				return err
 			}
-		case s.holds(m):
+		case s.holds(m), s.unseen():
 			if err := s.confirm(ctx); err != nil {
 				return err
 			}
@@ -52,6 +52,12 @@ func (s *session) push(ctx context.Context, p pinned, packs *packer) error {
 // holds says whether the newest checkpoint commit is that of m, and nothing is known to be wrong with it.
 func (s *session) holds(m checkpoint.Manifest) bool {
 	return s.base != nil && s.base.Checkpoint.ID == m.ID && !s.broken(s.base)
+}
+
+// unseen says whether the newest checkpoint commit is one of ours that nobody has seen there with what it stands on: the job that made it got no
+// answer. Nothing is built on it before, for the packs that were made for it may have gone with a store that was put back meanwhile.
+func (s *session) unseen() bool {
+	return s.made && !s.unsound.has(s.base.Number) && !s.wrong.packsUnseen
 }
 
 // done says whether that may be told.

@@ -79,6 +79,7 @@ func (u *upkeepRun) note(plan *repository.RetentionPlan) {
 
 // plan reads the repository and decides. The order matters: a pin that was written before the gc object which this plan will follow is read.
 func (u *upkeepRun) plan(ctx context.Context) (*repository.RetentionPlan, error) {
+	u.packsListed = false // of an earlier plan of this run: a commit that came after that listing has packs that it does not hold
 	if err := u.readGC(ctx); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/core/checkpoint"
@@ -40,8 +39,8 @@ type session struct {
 	now       func() time.Time
 	codec     commitCodec
 	adopted   *adoption
-	was       *CommitRef                      // newest commit of ours that is remembered from there; nil = none, or the operator gave it up
-	knows     func(checkpoint uuid.UUID) bool // whether our storage path remembers having pushed it; nil = it remembers nothing
+	was       *CommitRef           // newest commit of ours that is remembered from there; nil = none, or the operator gave it up
+	knows     func(CommitRef) bool // whether our storage path made it as far as it remembers, see state.knows; nil = it remembers nothing
 	wrong     mutants
 	probe     probing
 	fencing   Fencing
@@ -71,6 +70,7 @@ type session struct {
 	unsound    unsound           // what a repair has found; zero = nothing is known to be wrong
 	spoilt     repository.Digest // of the commit whose object was found damaged when it was read again; zero = none
 	damage     *Damage           // what verifications have found; nil = none is known
+	anew       uint64            // number of our seal, until it is told: what is known of commits from it on is of lost ones, whose numbers are given anew
 	lacks      lack              // what is known of the packs of the base that it opened on
 	gc         repository.GC     // the highest, as it was last read while the session opens
 	cache      map[uint64]known  // commits read while the session opens
@@ -98,7 +98,7 @@ type mutants struct {
 	ownEpochUnseen    bool // look only for an epoch above ours
 	conflictIsSuccess bool // a taken number is taken for our own commit
 	conflictIsFenced  bool // a taken number is taken for a takeover without reading it
-	packsUnseen       bool // a commit that is found is taken for whole without a look at its packs
+	packsUnseen       bool // a commit that is found, or whose confirmation had no answer, is taken for whole without a look at its packs
 	restartTakesBack  bool // a storage path in whose place another was activated claims again when it is started
 	otherBytes        bool // under advisory fencing, an unanswered number is aimed at with another commit
 	otherSeal         bool // likewise, with another seal
@@ -235,7 +235,7 @@ func (s *session) admits(base *known, m checkpoint.Manifest) error {
 // forgotten says whether a commit was made from our storage path, which knows nothing of it: its disk was put back to an earlier state, or is
 // a copy. Its history alone would not tell, once its steps have caught up with those that it lost.
 func (s *session) forgotten(base *known) bool {
-	return base.Writer.ID == s.writer.ID && s.knows != nil && !s.knows(base.Checkpoint.ID)
+	return base.Writer.ID == s.writer.ID && s.knows != nil && !s.knows(refOf(base))
 }
 
 // follows says whether m may follow our own last commit: not if that holds a later state of the same line.
@@ -364,6 +364,7 @@ func (s *session) settle(ctx context.Context) error {
 	if err := s.inspect(ctx); err != nil {
 		return err // the next job settles again, from the same list
 	}
+	s.anew, s.damage = s.last, s.damage.below(s.last)
 	s.phase, s.listed = ready, nil
 	return nil
 }

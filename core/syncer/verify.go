@@ -69,6 +69,7 @@ type VerifyReport struct {
 	bad       map[repository.PackID]struct{} // packs that are missing or damaged
 	inventory *repository.Inventory          // what was looked at
 	gc        repository.GC                  // as read; zero where one commit was asked for
+	head      uint64                         // highest number that is listed
 }
 
 // Proof says that a repository was verified and nothing was wrong.
@@ -112,7 +113,10 @@ const (
 	remedyRepair = "`cairn remote repair PIPELINE --target TARGET` makes a whole commit of the newest local checkpoint; another commit that is named nowhere here can be restored meanwhile"
 	remedyCopy   = "put the object back from a copy of the target, if there is one"
 	remedyGone   = "see whether its disk is mounted, whether somebody wiped it, and whether the target names another place than before; put all of it back, if that can be done; then, or to begin a new repository there, run `cairn pipeline adopt PIPELINE TARGET`"
-	remedyCommit = remedyCopy + "; without one, delete it, for nothing can be restored from it, and " + remedyRepair
+	remedyCommit = remedyCopy + "; without one, keep what it is elsewhere and delete it, for nothing can be restored from it, and " + remedyRepair
+	remedyWhole  = "`cairn remote verify PIPELINE` looks at every object and names the one that is damaged; " + remedyCopy
+	remedyHead   = "put the objects back as they were, from an earlier version in the bucket or a copy of the target: until then nothing is written here, and nothing of what is left should be deleted; " +
+		"if what is lost is given up, `cairn checkpoint restore PIPELINE --number N --config FILE` restores a commit that `cairn remote list PIPELINE` shows, and under another prefix the next push begins a new repository"
 )
 
 // Verify reads a repository and says what of it could not be restored. It never writes to the target. A problem of the repository is part of
@@ -192,7 +196,7 @@ func (v *verification) finish() VerifyReport {
 	rep := v.rep
 	slices.Sort(rep.Broken)
 	rep.Broken = slices.Compact(rep.Broken)
-	rep.Finished, rep.inventory, rep.gc = v.reader.calls.now(), v.inventory, v.gc
+	rep.Finished, rep.inventory, rep.gc, rep.head = v.reader.calls.now(), v.inventory, v.gc, v.head
 	if len(rep.Problems) == 0 && rep.Newest != nil {
 		rep.Proof = &Proof{
 			At: rep.Finished.UTC(), Level: rep.Level, Fraction: rep.Fraction,

@@ -80,9 +80,13 @@ func visible(numbers []uint64, gc repository.GC) []uint64 {
 // readOne reads the commit that is asked for.
 func (v *verification) readOne(ctx context.Context) error {
 	c, err := v.reader.Find(ctx, *v.req.From)
+	if lost, ok := errors.AsType[*HeadLostError](err); ok {
+		v.headLost(lost.UpTo + 1)
+		return nil
+	}
 	if errors.Is(err, repository.ErrCorrupt) {
 		v.found(Problem{
-			Kind: DamagedCommit, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: remedyCommit,
+			Kind: DamagedCommit, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: remedyWhole,
 		})
 		return nil
 	}
@@ -152,10 +156,18 @@ func (v *verification) judgeNewest(ctx context.Context, numbers []uint64, rows [
 		return fmt.Errorf("commits above %d have come: %w", v.gc.UpTo, errMoved)
 	}
 	if !slices.ContainsFunc(v.rep.Broken, func(n uint64) bool { return n > v.gc.UpTo }) {
-		n := max(v.head, v.gc.UpTo) + 1
-		v.missingOne(n, n)
+		v.headLost(max(v.head, v.gc.UpTo) + 1)
 	}
 	return nil
+}
+
+// headLost notes that the newest checkpoint is gone though gc keeps it above all that it speaks of: commit n, or a later one. See HeadLostError.
+func (v *verification) headLost(n uint64) {
+	v.unread = true
+	v.found(Problem{
+		Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, n), Commits: []uint64{n},
+		What: fmt.Sprintf("commit %d, or a later one that was the newest checkpoint, was made and not retired, and is not there", n), Remedy: remedyHead,
+	})
 }
 
 // missing notes the commits of [from, to) that gc does not hide: numbers are contiguous, so they were deleted.
@@ -181,8 +193,13 @@ func (v *verification) missingOne(first, last uint64) {
 		which = fmt.Sprintf("commits %d to %d were made and not retired, and are not there", first, last)
 	}
 	remedy := remedyCopy + "; without one, " + remedyRepair
-	if v.head == 0 {
+	switch {
+	case v.head == 0 && v.gc.Number > 0:
+		which, remedy = which+", nor is any other", remedyHead
+	case v.head == 0:
 		which, remedy = which+", nor is any other", remedyGone
+	case v.rep.Newest == nil || v.rep.Newest.Number <= v.gc.UpTo: // no push goes on there, see HeadLostError
+		remedy = remedyHead
 	}
 	v.found(Problem{Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, first), Commits: []uint64{first}, What: which, Remedy: remedy})
 }

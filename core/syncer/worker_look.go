@@ -12,12 +12,25 @@ import (
 
 // Look asks, without writing, whether the repository is still the one that this storage path left: another writer may have taken it over while no host
 // ran, or it may be gone. What it finds is what the first push would find, and becomes the Condition; a takeover ends the session. m is the state that
-// runs, of which only ID, Step and History count. It keeps no push waiting, and when a job has looked meanwhile what that found stands.
+// runs, of which only ID, Step and History count. It keeps no push waiting, and when a job has looked meanwhile what that found stands; an adoption
+// that has come meanwhile stands too: then it looks again.
 // When it returns nil, or an error that has become the Condition, Status.Looked is set; any other error says that the target did not answer.
 func (w *Worker) Look(ctx context.Context, m checkpoint.Manifest) error {
+	for {
+		if err := w.lookOnce(ctx, m); !errors.Is(err, errAdopted) {
+			return err
+		}
+	}
+}
+
+// errAdopted says that the operator has spoken while a look was on its way: what it was to compare with is not what counts by now.
+var errAdopted = errors.New("the target was adopted meanwhile")
+
+func (w *Worker) lookOnce(ctx context.Context, m checkpoint.Manifest) error {
 	if err := w.take(ctx); err != nil {
 		return err
 	}
+	asked := w.session
 	fresh, untouched := w.newSession(), w.untouched()
 	past := *w.state // jobs go on with theirs
 	past.Jobs = slices.Clone(past.Jobs)
@@ -34,7 +47,7 @@ func (w *Worker) Look(ctx context.Context, m checkpoint.Manifest) error {
 		fresh.knows = past.knows
 	}
 	err := fresh.glanced(ctx, m)
-	return w.looked(ctx, fresh, err)
+	return w.looked(ctx, asked, fresh, err)
 }
 
 func (s *session) glanced(ctx context.Context, m checkpoint.Manifest) (err error) {
@@ -48,13 +61,16 @@ func (w *Worker) untouched() bool {
 	return s.phase == unclaimed && s.claiming == 0 && s.fence == nil && !s.looked && (c == Ready || c == Refused)
 }
 
-// looked makes what a look has found the worker's, unless a job was first.
-func (w *Worker) looked(ctx context.Context, fresh *session, err error) error {
+// looked makes what a look has found the worker's, unless a job was first, or an adoption: that begins the session anew.
+func (w *Worker) looked(ctx context.Context, asked, fresh *session, err error) error {
 	if taken := w.take(ctx); taken != nil {
 		return errors.Join(err, taken)
 	}
 	defer w.release()
 	c, _, _, _ := conditionAfter(err)
+	if w.session != asked && w.untouched() {
+		return errAdopted
+	}
 	if !w.untouched() || err != nil && c == Ready {
 		return err
 	}

@@ -111,6 +111,39 @@ func TestALookKeepsNoPushWaitingAndTakesNoWordBackOfIt(t *testing.T) {
 	}
 }
 
+// The operator's word counts, also where a look that had begun before it comes back after it.
+func TestALookThatEndsAfterAnAdoptionTakesNoWordBackOfIt(t *testing.T) {
+	a := newBench(t)
+	b := newBenchOn(t, a.mem, "beta")
+	a.mustPush(a.worker(), a.publish(1, map[string]string{"f": "a"}), Periodic)
+	b.inherit()
+	b.mustPush(b.worker(), b.publish(2, map[string]string{"f": "b"}), Periodic)
+	w := a.restart()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var stalled atomic.Bool
+	a.store.Before = func(_ context.Context, c sdktest.Call) error {
+		if c.Op == "list" && stalled.CompareAndSwap(false, true) { // the first, which is the look's
+			close(entered)
+			<-leave
+		}
+		return nil
+	}
+	looked := make(chan error, 1)
+	go func() { looked <- w.Look(t.Context(), a.stands(1)) }()
+	<-entered
+	if err := w.Adopt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(leave)
+	if err := <-looked; err != nil {
+		t.Errorf("the look: %v", err)
+	}
+	if s := w.Status(); s.Condition != Ready || s.Looked.IsZero() {
+		t.Errorf("status %+v", s)
+	}
+	a.mustPush(w, a.publish(2, map[string]string{"f": "a2"}), Periodic)
+}
+
 // CASES A37: a host that has nothing new to push maintains what the run before it has left, and nobody else's.
 func TestARestartedHostMaintainsItsOwnRepositoryWithoutAPush(t *testing.T) {
 	a := newBench(t)

@@ -121,14 +121,15 @@ func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, e
 	if err := found.beyondRepair(); err != nil {
 		return rep, fmt.Errorf("repair target %q: no push mends %w", w.cfg.Target, err)
 	}
-	sick := unsoundOf(found)
-	if sick.upTo == 0 {
+	sick, lost := unsoundOf(found), lostAbove(found)
+	if sick.upTo == 0 && lost == 0 {
 		return rep, nil
 	}
 	if req.Checkpoint == uuid.Nil {
 		return rep, fmt.Errorf("repair target %q: commit %d is broken: %w; restore an older commit that is whole (`cairn checkpoint restore PIPELINE --number N --config FILE`), or put the objects back from a copy of the target",
-			w.cfg.Target, sick.upTo, ErrNothingLocal)
+			w.cfg.Target, max(sick.upTo, lost), ErrNothingLocal)
 	}
+	w.reopen(ctx, found.head)
 	job := Job{Checkpoint: req.Checkpoint, Trigger: Repairing}
 	tally := w.begin(job)
 	w.session.unsound = sick
@@ -138,8 +139,29 @@ func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, e
 	if err != nil {
 		return rep, fmt.Errorf("repair: %w", err)
 	}
+	if lost != 0 {
+		w.state.damaged(w.state.Damage.below(found.head + 1))
+		w.remember()
+	}
 	rep.Commit, rep.Bytes, rep.Restored = w.state.Committed, tally.snapshot().Bytes, true
 	return rep, nil
+}
+
+// reopen begins the session anew where the commits that it would go on behind are lost, and its epoch stands: behind them its next commit would lie
+// above a gap for ever, a seal closes the line where it ends.
+func (w *Worker) reopen(ctx context.Context, head uint64) {
+	w.calls.note = newTally(w.cfg.Now, JobRecord{})
+	if s := w.session; s.fence == nil && s.phase == ready && s.last > head && s.stillHighest(ctx) == nil {
+		w.session = w.newSession()
+	}
+}
+
+// lostAbove is the newest commit that a report misses above all that is listed; 0 = none.
+func lostAbove(rep VerifyReport) uint64 {
+	if n := len(rep.Broken); n > 0 && rep.Broken[n-1] > rep.head {
+		return rep.Broken[n-1]
+	}
+	return 0
 }
 
 // diagnose looks at all commits and, for a deep repair or where content is known to be damaged, into the newest. What it
@@ -216,8 +238,8 @@ func (u unsound) lost(id repository.PackID) bool {
 	return bad || u.sound != nil && !u.sound.Needs(id)
 }
 
-// unsoundOf is what a report says of the newest commits: the newest that can be read, and those above it that cannot. What those above hold
-// was not looked at, for the session may know them and the store does not.
+// unsoundOf is what a report says of the newest commits: the newest that can be read, and those above it that are listed and cannot. What those
+// above hold was not looked at, for the session may know them and the store does not. Those above all that is listed are lost, see reopen.
 func unsoundOf(rep VerifyReport) unsound {
 	if len(rep.Broken) == 0 {
 		return unsound{}
@@ -227,8 +249,10 @@ func unsoundOf(rep VerifyReport) unsound {
 		newest = rep.Newest.Number
 	}
 	u := unsound{bad: rep.bad, sound: rep.inventory}
-	if last := rep.Broken[len(rep.Broken)-1]; last >= newest {
-		u.upTo = last
+	for _, n := range rep.Broken {
+		if n >= newest && n <= rep.head {
+			u.upTo = n
+		}
 	}
 	return u
 }
