@@ -61,6 +61,12 @@ func play(role string) {
 		for { // not select {}: the runtime would call that a deadlock
 			time.Sleep(time.Hour)
 		}
+	case "deserter": // goes over to its host's group and hangs there
+		group, err := syscall.Getpgid(os.Getppid())
+		if err := errors.Join(err, syscall.Setpgid(0, group)); err != nil {
+			panic(err)
+		}
+		play("deaf")
 	case "listener": // takes connections and says nothing
 		if _, err := net.Listen("unix", os.Getenv("PLUGIN_UNIX_SOCKET_DIR")+"/s"); err != nil {
 			panic(err)

@@ -28,8 +28,8 @@ const (
 	busyPause = 10 * time.Millisecond
 )
 
-// process runs one image as go-plugin's runner. It signals nobody but the process group it started, and never after the leader was
-// reaped: until then the kernel cannot give its number to another.
+// process runs one image as go-plugin's runner. It signals nobody but the process it started and the group of its number, and never after
+// the leader was reaped: until then the kernel cannot give its number to another.
 type process struct {
 	name   string // the plugin's file, for people
 	image  image
@@ -143,8 +143,20 @@ func (p *process) adopt(pid int, stdin *os.File) {
 	defer p.mu.Unlock()
 	p.pid, p.stdin = pid, stdin
 	if p.doomed {
-		_ = syscall.Kill(-pid, syscall.SIGKILL) // it cannot have been reaped: this goroutine does that later
+		_ = kill(pid, syscall.SIGKILL) // it cannot have been reaped: this goroutine does that later
 	}
+}
+
+// kill signals the process and the group of its number: a process may leave its group for another, and leave others behind there. ESRCH means
+// that nobody is left when both say so.
+func kill(pid int, sig syscall.Signal) error {
+	var failed error
+	for _, whom := range []int{-pid, pid} {
+		if err := syscall.Kill(whom, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
 }
 
 // reap kills what is left of the group while the leader, a zombie, still holds the group's number, and only then lets the number go.
@@ -158,7 +170,7 @@ func (p *process) reap(cmd *exec.Cmd) {
 	close(p.exited)
 }
 
-// signal reaches the whole group, a stopped one too when the signal is SIGKILL. Once the process is reaped it does nothing.
+// signal reaches the process, wherever it went, and the whole group, a stopped one too when the signal is SIGKILL. Once the process is reaped it does nothing.
 func (p *process) signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,8 +178,8 @@ func (p *process) signal(sig syscall.Signal) error {
 	if p.pid == 0 || p.reaped {
 		return nil
 	}
-	if err := syscall.Kill(-p.pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("signal plugin process group %d: %w", p.pid, err)
+	if err := kill(p.pid, sig); err != nil {
+		return fmt.Errorf("signal plugin process %d and its group: %w", p.pid, err)
 	}
 	return nil
 }
@@ -213,7 +225,7 @@ func (p *process) hasExited() bool {
 	}
 }
 
-// Kill sends SIGKILL to the group and does not wait.
+// Kill sends SIGKILL to the process and its group and does not wait.
 func (p *process) Kill(context.Context) error { return p.signal(syscall.SIGKILL) }
 
 // Wait returns when the process is reaped; go-plugin calls it when both streams it reads have ended.

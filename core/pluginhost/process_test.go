@@ -87,6 +87,19 @@ func TestAStoppedProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	}
 }
 
+// Its own group is empty then: ESRCH of that one must not pass for its end.
+func TestAProcessThatWentOverToTheHostsGroupIsKilledAndTheHostIsNot(t *testing.T) {
+	p := begun(t, testSpec(t, "deserter"))
+	said(t, p, "deaf")
+	if group, err := syscall.Getpgid(p.number()); err != nil || group != syscall.Getpgrp() {
+		t.Fatalf("it is in group %d, this test in %d: %v", group, syscall.Getpgrp(), err)
+	}
+	if err := errors.Join(p.signal(syscall.SIGTERM), p.Kill(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the process is reaped", p.exited)
+}
+
 func TestAfterAProcessIsReapedNobodyIsSignalled(t *testing.T) {
 	p := begun(t, testSpec(t, "exit7"))
 	wait(t, "the process ends", p.exited)
