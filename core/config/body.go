@@ -161,6 +161,7 @@ func (s section) conceal(body Body, schema sdk.Schema, n int) {
 		}
 		for i := range s.found[n:] {
 			s.found[n+i] = s.found[n+i].without(s.source, value)
+			s.found[n+i].Remedy = unquoted(s.found[n+i].Remedy, string(value.SliceBytes(s.source)))
 		}
 	}
 }
@@ -179,7 +180,11 @@ func specOf(schema sdk.Schema) block {
 	spec := block{Type: "config"}
 	for _, a := range schema.Attributes {
 		named := kind(cmp.Or(a.Type, sdk.TypeString)) // a plugin that names none is given text
-		spec.Attributes = append(spec.Attributes, attribute{Name: a.Name, Kind: named, Required: a.Required, Doc: a.Doc, Enum: a.Enum})
+		enum := a.Enum
+		if a.Type == sdk.TypeSecret {
+			enum = nil // a fault would show the value, and the values that it could have: the plugin says itself what it refuses
+		}
+		spec.Attributes = append(spec.Attributes, attribute{Name: a.Name, Kind: named, Required: a.Required, Doc: a.Doc, Enum: enum})
 	}
 	return spec
 }

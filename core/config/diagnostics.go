@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -163,6 +164,37 @@ func (d Diagnostics) named() Diagnostics {
 		}
 	}
 	return d
+}
+
+// valueless is faults of the syntax with no more of their source lines than a block's header, or the name of what is set: in a text that does
+// not parse nobody can tell what is a value, and so may be a secret.
+func (d Diagnostics) valueless() Diagnostics {
+	harmless := regexp.MustCompile(`^\s*(?:[\w-]+(?:\s+"[\w.-]*")*\s*\{|[{})\]]*)\s*$`)
+	named := regexp.MustCompile(`^\s*[A-Za-z_][\w-]*(\s*[="{])`)
+	for i, one := range d {
+		if harmless.MatchString(one.Snippet) {
+			continue
+		}
+		name := ""
+		if at := named.FindStringSubmatchIndex(one.Snippet); at != nil {
+			name = one.Snippet[:at[2]]
+			d[i].Snippet = name + " …"
+		} else {
+			d[i].Snippet = ""
+		}
+		d[i].Remedy, d[i].width = unquoted(one.Remedy, one.Snippet[len(name):]), 1
+	}
+	return d
+}
+
+// unquoted is a remedy of HCL's without those words of the source that it quotes.
+func unquoted(remedy, source string) string {
+	return regexp.MustCompile(`["\[][\w-]{2,}["\]]`).ReplaceAllStringFunc(remedy, func(quoted string) string {
+		if strings.Contains(source, quoted[1:len(quoted)-1]) {
+			return dots
+		}
+		return quoted
+	})
 }
 
 // fromHCL takes over what the HCL library found: a syntax error, an unknown attribute, a missing one.

@@ -219,15 +219,19 @@ func TestAPushIntervalShorterThanTheCheckpointIntervalIsAWarning(t *testing.T) {
 
 func TestAFaultInASecretDoesNotShowIt(t *testing.T) {
 	for name, text := range map[string]string{
-		"an attribute of type secret":                body("path = \"/x\"\nkey = [\"hunter2\"]"),
-		"a secret under a mistyped name":             body("path = \"/x\"\nkay = \"hunter2\""),
-		"a fault beside a secret in one line":        "target \"t\" {\nplugin = \"store\"\nconfig { key = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
-		"a mistyped secret that spans several lines": body("path = \"/x\"\nkay = [\n\"hunter2\", env(\"NOPE\")]"),
-		"a config block that was forgotten":          "target \"t\" {\nplugin = \"store\"\nkey = \"hunter2\"\n}\n" + pipeline("p", `storage "file" {}`),
-		"an environment under a mistyped name":       "plugin \"x\" {\nevn = { A = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
-		"an environment that is a block in one line": "plugin \"x\" {\nenv { A = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
-		"a block within a config block":              body("path = \"/x\"\ncredentials { key = \"hunter2\" }"),
-		"a plugin's environment":                     "plugin \"x\" {\nenv = { A = [\"hunter2\"] }\n}\n" + pipeline("p", `storage "file" {}`),
+		"an attribute of type secret":                 body("path = \"/x\"\nkey = [\"hunter2\"]"),
+		"a secret under a mistyped name":              body("path = \"/x\"\nkay = \"hunter2\""),
+		"a fault beside a secret in one line":         "target \"t\" {\nplugin = \"store\"\nconfig { key = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
+		"a mistyped secret that spans several lines":  body("path = \"/x\"\nkay = [\n\"hunter2\", env(\"NOPE\")]"),
+		"a config block that was forgotten":           "target \"t\" {\nplugin = \"store\"\nkey = \"hunter2\"\n}\n" + pipeline("p", `storage "file" {}`),
+		"an environment under a mistyped name":        "plugin \"x\" {\nevn = { A = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
+		"an environment that is a block in one line":  "plugin \"x\" {\nenv { A = \"hunter2\" }\n}\n" + pipeline("p", `storage "file" {}`),
+		"a block within a config block":               body("path = \"/x\"\ncredentials { key = \"hunter2\" }"),
+		"a secret without quotes":                     body("path = \"/x\"\nkey = hunter2"),
+		"a secret without quotes that is called":      body("path = \"/x\"\nkey = hunter2(\"x\")"),
+		"an environment without quotes":               "plugin \"x\" {\nenv = { A = hunter2 }\n}\n" + pipeline("p", `storage "file" {}`),
+		"a secret of which a plugin lists the values": strings.Replace(body("pin = \"hunter2\"\nmode = \"fast\""), `"store"`, `"listed"`, 1),
+		"a plugin's environment":                      "plugin \"x\" {\nenv = { A = [\"hunter2\"] }\n}\n" + pipeline("p", `storage "file" {}`),
 	} {
 		_, found := load(t, text)
 		if shown := found.Error(); !found.HasErrors() || strings.Contains(shown, "hunter2") {
@@ -237,6 +241,39 @@ func TestAFaultInASecretDoesNotShowIt(t *testing.T) {
 	cfg, _ := load(t, body("path = \"/x\"\nkey = \"hunter2\""))
 	if shown := (Diagnostics{cfg.Targets[0].Fault("key", "no such key", "")}).Error(); strings.Contains(shown, "hunter2") {
 		t.Errorf("the plugin's complaint: %s", shown)
+	}
+}
+
+// What does not parse has no attributes: which of it is a value is anybody's guess.
+func TestAFaultOfTheSyntaxShowsNoValue(t *testing.T) {
+	for text, shown := range map[string]string{
+		"key = \"hunter2":                             "key …",
+		"\tkey = \"hunter2\" \"":                      "\tkey …",
+		"key = \"\\zhunter2\"":                        "key …",
+		"key = \"x%{hunter2}\"":                       "key …",
+		"key = [hunter2.1.2]":                         "key …",
+		"key = 'hunter2'":                             "key …",
+		"key: hunter2":                                "",
+		"key hunter2":                                 "",
+		"\"key\" = \"hunter2\"":                       "",
+		"key = <<E\nhunter2 ${\nE\n":                  "",
+		"key = hunter2/":                              "key …",
+		"key = [\"hunter2\" \"x\"]":                   "key …",
+		"key = {\nA = \"x\"\nB = hunter2 \"y\"\n}":    "B …",
+		"env { A = \"hunter2\" B = 1 }":               "env …",
+		"key = hunter2 }\nkey = \"hunter2\"":          "key …",
+		"key = [\n\"a\",\n\"hunter2\" b,\n]":          "",
+		"key = \"hunter2\"; mode = \"safe\"":          "key …",
+		"target \"t\" \"hunter2\nkey = \"hunter2\"\n": "target …",
+		"target \"t\" {":                              "target \"t\" {",
+	} {
+		_, found := load(t, "\n"+text)
+		if !found.HasErrors() || strings.Contains(fmt.Sprintf("%+v %s", found, found.Error()), "hunter2") {
+			t.Errorf("%q: %s", text, found.Error())
+		}
+		if found[0].Snippet != shown || found[0].Line < 2 {
+			t.Errorf("%q: line %d is shown as %q, want %q", text, found[0].Line, found[0].Snippet, shown)
+		}
 	}
 }
 

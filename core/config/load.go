@@ -89,7 +89,7 @@ func readText(path string) ([]byte, error) {
 func parse(file string, source []byte, opts Options) (*Config, Diagnostics) {
 	parsed, found := hclparse.NewParser().ParseHCL(source, file)
 	if found.HasErrors() {
-		return nil, fromHCL(source, found)
+		return nil, fromHCL(source, found).valueless()
 	}
 	l := &loader{dir: filepath.Dir(file), source: source, opts: opts, eval: evalContext(filepath.Dir(file), opts.Getenv)}
 	cfg := l.config(l.open(root(), nil, parsed.Body))
@@ -112,7 +112,7 @@ func (l *loader) report(d ...Diagnostic) { l.found = append(l.found, d...) }
 // hideSource takes the source text out of the faults that were found since there were n of them: it may hold a secret.
 func (l *loader) hideSource(n int) {
 	for i := range l.found[n:] {
-		l.found[n+i].Snippet = ""
+		l.found[n+i].Snippet, l.found[n+i].Remedy = "", unquoted(l.found[n+i].Remedy, string(l.source))
 	}
 }
 

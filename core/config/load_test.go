@@ -33,6 +33,9 @@ func options(t *testing.T) Options {
 		t.Fatal(err)
 	}
 	untyped := sdk.Schema{Attributes: []sdk.Attribute{{Name: "port", Doc: "Which one."}}}
+	listed := sdk.Schema{Attributes: []sdk.Attribute{
+		{Name: "pin", Type: sdk.TypeSecret, Enum: []string{"hunter22", "hunter23"}}, {Name: "mode", Type: sdk.TypeString, Enum: []string{"safe"}},
+	}}
 	return Options{
 		Getenv: func(name string) (string, bool) { return "s3cret", name == "KEY" },
 		Schema: func(_ Host, p Plugin) (sdk.Schema, error) {
@@ -41,6 +44,8 @@ func options(t *testing.T) Options {
 				return sdk.Schema{}, errors.New("start " + p.Path + ": no such file")
 			case "untyped":
 				return untyped, nil
+			case "listed":
+				return listed, nil
 			case "slow":
 				return sdk.Schema{}, &NoAnswerError{errors.New("start plugin slow: too late")}
 			}

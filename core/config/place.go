@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -19,30 +20,41 @@ func (t Target) samePlace(o Target) bool {
 	return maps.Equal(t.Body.place(), o.Body.place())
 }
 
-// place is what of a body may say where its store is: all but switches, times and sizes, which say how it is used.
+// place is all of a body: of an attribute only its plugin knows whether it says where the store is or how it is used.
 func (b Body) place() map[string]string {
 	place := map[string]string{}
 	for _, a := range b.schema.Attributes {
-		switch a.Type {
-		case sdk.TypeBool, sdk.TypeDuration, sdk.TypeSize:
-			continue
+		value, ok := b.values[a.Name]
+		if !ok {
+			value = a.Default
 		}
-		place[a.Name] = plain(a.Default)
-		if value, ok := b.values[a.Name]; ok {
-			place[a.Name] = spelled(value)
-		}
+		place[a.Name] = spelled(a.Type, value)
 	}
 	return place
 }
 
-func spelled(value any) string {
-	switch v := value.(type) {
-	case string:
-		return plain(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
+// spelled is a value in one of the ways that it may be written, the same for each that means the same.
+func spelled(t sdk.Type, value any) string {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Sprintf("%#v", value) // a list, or a map in the order of its keys; a number or a switch
 	}
-	return fmt.Sprintf("%q", value) // a list, or a map in the order of its keys
+	// Text of the other types is a default, or was checked: what does not parse is "", the zero value.
+	switch t {
+	case sdk.TypeBool:
+		b, _ := strconv.ParseBool(text)
+		return spelled(t, b)
+	case sdk.TypeInt:
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return spelled(t, n)
+	case sdk.TypeDuration:
+		d, _ := time.ParseDuration(text)
+		return d.String()
+	case sdk.TypeSize:
+		size, _ := sdk.ParseSize(text)
+		return size.String()
+	}
+	return plain(text)
 }
 
 // plain is a path or an address without what does not change its meaning.

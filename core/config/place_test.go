@@ -23,7 +23,8 @@ func TestTwoTargetsThatAreOnePlaceTakeOneRepository(t *testing.T) {
 		{"one pipeline, the same folder twice", twoTargets(`path = "/x"`, `path = "/x"`), both, true},
 		{"one pipeline, the same folder written in two ways", twoTargets(`path = "/x"`, `path = "/y/../x/"`), both, true},
 		{"one pipeline, the same folder by abspath", twoTargets(`path = abspath("x")`, `path = abspath("./y/../x")`), both, true},
-		{"how a place is used does not make it another one", twoTargets(`path = "/x"`, "path = \"/x\"\nstrict = true\nwait = \"3s\"\nsize = \"1MiB\""), both, true},
+		{"one duration and one size written in two ways", twoTargets("path = \"/x\"\nwait = \"60s\"\nsize = \"1024KiB\"", "path = \"/x\"\nwait = \"1m\"\nsize = \"1MiB\""), both, true},
+		{"a switch and a number that are written as they are left out", twoTargets(`path = "/x"`, "path = \"/x\"\nstrict = false\ncount = 0"), both, true},
 		{"a default that is written does not make it another one", twoTargets(`path = "/x"`, "path = \"/x\"\nmode = \"safe\""), both, true},
 		{
 			"two pipelines, one of them inside the other", twoTargets(`path = "/x"`, `path = "/x"`),
@@ -35,6 +36,9 @@ func TestTwoTargetsThatAreOnePlaceTakeOneRepository(t *testing.T) {
 		},
 
 		{"two folders", twoTargets(`path = "/x"`, `path = "/x2"`), both, false},
+		{"a switch may choose between two", twoTargets(`path = "/x"`, "path = \"/x\"\nstrict = true"), both, false},
+		{"so may a duration", twoTargets(`path = "/x"`, "path = \"/x\"\nwait = \"3s\""), both, false},
+		{"and a size", twoTargets(`path = "/x"`, "path = \"/x\"\nsize = \"1MiB\""), both, false},
 		{"one may be another account's", twoTargets("path = \"/x\"\nkey = \"a\"", "path = \"/x\"\nkey = \"b\""), both, false},
 		{"one may be at another port", twoTargets("path = \"/x\"\ncount = 1", "path = \"/x\"\ncount = 2"), both, false},
 		{"one may be on another server", twoTargets("path = \"/x\"\ntags = [\"a b\"]", "path = \"/x\"\ntags = [\"a\", \"b\"]"), both, false},

@@ -6,10 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -60,10 +64,8 @@ func formsOf(secret string) []string {
 	if len(secret) < minSecret {
 		return nil
 	}
-	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), strings.Trim(strconv.Quote(secret), `"`)}
-	if quoted, err := json.Marshal(secret); err == nil {
-		forms = append(forms, strings.Trim(string(quoted), `"`))
-	}
+	forms := append([]string{secret}, quotedForms(secret)...)
+	forms = append(forms, percentForms(secret)...)
 	if len(secret) < minEncoded {
 		return forms
 	}
@@ -74,6 +76,64 @@ func formsOf(secret string) []string {
 	}
 	lower := hex.EncodeToString([]byte(secret))
 	return append(forms, lower, strings.ToUpper(lower))
+}
+
+// quotedForms are a text between the quotes of Go and of JSON: as Go writes that, as most do, and in ASCII, to which PHP adds a backslash
+// before each slash.
+func quotedForms(secret string) []string {
+	forms := []string{strconv.Quote(secret), strconv.QuoteToASCII(secret)}
+	if quoted, err := json.Marshal(secret); err == nil {
+		forms = append(forms, string(quoted))
+	}
+	var plain strings.Builder
+	encoder := json.NewEncoder(&plain)
+	encoder.SetEscapeHTML(false) // only Go does, and only by default
+	if err := encoder.Encode(secret); err == nil {
+		quoted := strings.TrimSpace(plain.String())
+		lower, upper := asciiJSON(quoted, `\u%04x`), asciiJSON(quoted, `\u%04X`)
+		forms = append(forms, quoted, lower, upper, strings.ReplaceAll(lower, "/", `\/`), strings.ReplaceAll(upper, "/", `\/`))
+	}
+	for i, form := range forms {
+		forms[i] = form[1 : len(form)-1]
+	}
+	return forms
+}
+
+// asciiJSON writes what is not ASCII in a JSON text as its units of UTF-16, which are two beyond the first plane.
+func asciiJSON(quoted, format string) string {
+	var b strings.Builder
+	for _, r := range quoted {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, format, unit)
+		}
+	}
+	return b.String()
+}
+
+// percentForms are a text as it stands in a URL. What is left unescaped is a matter of taste: Go's for a query and for a path, that of
+// encodeURIComponent, that of signatures (RFC 3986) and that of Python. Some write the hex digits small.
+func percentForms(secret string) []string {
+	forms := []string{url.QueryEscape(secret), url.PathEscape(secret)}
+	for _, kept := range []string{"-_.!~*'()", "-_.~", "-_.~/"} {
+		var b strings.Builder
+		for _, c := range []byte(secret) {
+			if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte(kept, c) >= 0 {
+				b.WriteByte(c)
+				continue
+			}
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+		forms = append(forms, b.String())
+	}
+	escape := regexp.MustCompile(`%[0-9A-F]{2}`)
+	for _, form := range forms {
+		forms = append(forms, escape.ReplaceAllStringFunc(form, strings.ToLower))
+	}
+	return forms
 }
 
 // base64Core is what the base64 of a longer text has in common whenever the secret stands in it after a number of bytes with this

@@ -52,6 +52,34 @@ func TestASecretIsFoundInEveryFormThatProgramsPrint(t *testing.T) {
 	}
 }
 
+// Each row is what a program of another language prints of the secret.
+func TestASecretIsFoundAsOtherLanguagesWriteIt(t *testing.T) {
+	for secret, forms := range map[string][]string{
+		"motdepassé/€😀": {
+			`motdepass\u00e9/\u20ac\ud83d\ude00`, `motdepass\u00E9/\u20AC\uD83D\uDE00`, // Python; .NET
+			`motdepass\u00e9\/\u20ac\ud83d\ude00`,     // PHP
+			`motdepass\u00e9/\u20ac\U0001f600`,        // Go's %+q
+			"motdepass%C3%A9%2F%E2%82%AC%F0%9F%98%80", // encodeURIComponent
+			"motdepass%c3%a9%2f%e2%82%ac%f0%9f%98%80", // C# of old
+			"motdepass%C3%A9/%E2%82%AC%F0%9F%98%80",   // Python
+		},
+		"a b&c<d>'(e)!*": {
+			`a b&c<d>'(e)!*`, `a b\u0026c\u003cd\u003e'(e)!*`,
+			"a%20b%26c%3Cd%3E'(e)!*", "a%20b%26c%3cd%3e'(e)!*", // encodeURIComponent
+			"a%20b%26c%3Cd%3E%27%28e%29%21%2A", // RFC 3986
+			"a+b%26c%3cd%3e%27%28e%29%21%2a",
+		},
+		"quote\"and\\<back>": {`quote\"and\\<back>`, `quote\"and\\\u003cback\u003e`},
+	} {
+		m := newMask([]string{secret})
+		for _, form := range forms {
+			if got := m.text("before " + form + " after"); got != "before "+dots+" after" {
+				t.Errorf("%q became %q", form, got)
+			}
+		}
+	}
+}
+
 func TestAKeyInPEMIsFoundLineByLine(t *testing.T) {
 	m := newMask([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkq\r\nhkiG9w0BAQEFAASC\n-----END KEY-----\n"})
 	if got := m.text("second line: hkiG9w0BAQEFAASC, first: MIIEvQIBADANBgkq"); got != "second line: "+dots+", first: "+dots {

@@ -22,7 +22,7 @@ const (
 	maxRetryAfter  = time.Hour // a store that wants more will say so again
 )
 
-// readable makes text fit to be read in a log, a status and a terminal: at most limit bytes on one line, control characters and those that
+// readable makes text fit to be read in a log, a status, a column and a terminal: at most limit bytes on one line, control characters and those that
 // turn the direction of what follows as their escapes.
 func readable(text string, limit int) string {
 	if len(text) <= limit && utf8.ValidString(text) && strings.IndexFunc(text, needsEscape) < 0 {
@@ -43,7 +43,7 @@ func readable(text string, limit int) string {
 	return b.String()
 }
 
-func needsEscape(r rune) bool { return r != '\t' && !unicode.IsGraphic(r) }
+func needsEscape(r rune) bool { return !unicode.IsGraphic(r) }
 
 func describeFromWire(d *pb.Description) (sdk.Description, error) {
 	if d.GetName() == "" {
