@@ -10,18 +10,18 @@ import (
 )
 
 // Schema describes the config block of a target of one plugin. The host checks the operator's file against it before the plugin
-// sees any of it, so that a fault is shown with file and line.
+// sees any of it, so that a fault is shown with file and line. It refuses a schema with an attribute that breaks a rule at its fields.
 type Schema struct {
 	Attributes []Attribute `json:"attributes"`
 }
 
 // Attribute is one setting.
 type Attribute struct {
-	Name     string   `json:"name"` // [a-z][a-z0-9_]*
+	Name     string   `json:"name"` // [a-z][a-z0-9_]*, each once
 	Type     Type     `json:"type"`
 	Required bool     `json:"required,omitempty"`
-	Default  string   `json:"default,omitempty"` // as the operator would write it, without quotes; "" = the zero value
-	Enum     []string `json:"enum,omitempty"`    // of a string: the values allowed
+	Default  string   `json:"default,omitempty"` // as the operator would write it, without quotes; "" = the zero value. None of a list, a map, a secret and what is required
+	Enum     []string `json:"enum,omitempty"`    // of a string and nothing else: the values allowed, the default among them
 	Doc      string   `json:"doc,omitempty"`
 }
 

@@ -111,7 +111,7 @@ func (p *program) pluginHashCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sum, err := host.HashPlugin(file)
+			sum, err := host.HashPlugin(cmd.Context(), file)
 			if err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, c
 	l := &loader{now: opts.Now, circuit: opts.circuit(), timeouts: opts.timeouts}
 	cfg, found := config.Load(file, config.Options{
 		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts),
-		Hash: pluginhost.Hash, CheckDataDir: checkDataDir,
+		Hash: hashUnder(ctx), CheckDataDir: checkDataDir,
 	})
 	if cfg != nil {
 		found = append(found, l.check(ctx, cfg)...)
@@ -83,6 +83,11 @@ func schemaOf(ctx context.Context, opts LoadOptions) func(config.Host, config.Pl
 		})
 		return schema, outsideFile(ctx, err)
 	}
+}
+
+// hashUnder hashes plugins until ctx ends.
+func hashUnder(ctx context.Context) func(path string) (string, error) {
+	return func(path string) (string, error) { return pluginhost.Hash(ctx, path) }
 }
 
 // outsideFile marks an error of a plugin's start whose cause is not in the configuration: the plugin was too slow, as on a machine under
@@ -199,7 +204,7 @@ func (l *loader) checkTarget(ctx context.Context, h config.Host, t config.Target
 	for _, one := range flatten(err) {
 		var complaint *sdk.Error
 		if errors.As(one, &complaint) && complaint.Code == sdk.InvalidConfig {
-			found = append(found, t.Fault(complaint.Attribute, fmt.Sprintf("target %q: %v", t.Name, complaint.Err), complaint.Hint))
+			found = append(found, t.Fault(complaint.Attribute, fmt.Sprintf("target %q: %s", t.Name, reason(complaint)), complaint.Hint))
 			continue
 		}
 		summary := fmt.Sprintf("target %q cannot be checked: %v", t.Name, one)
@@ -210,6 +215,14 @@ func (l *loader) checkTarget(ctx context.Context, h config.Host, t config.Target
 		found = append(found, t.Fault("", summary, "See what the plugin says, or run `cairn plugin info` on it."))
 	}
 	return found
+}
+
+// reason is what a plugin has against a configuration, if only that it has something against it.
+func reason(complaint *sdk.Error) string {
+	if complaint.Err == nil {
+		return "its plugin refuses the configuration and does not say why"
+	}
+	return complaint.Err.Error()
 }
 
 // flatten takes joined errors apart, so that each gets a place of its own.

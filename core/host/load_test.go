@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/pluginhost"
+	"github.com/cairnsync/cairn/sdk"
 )
 
 // silentPlugin is a configuration whose target's plugin says nothing, as one that gets no time of a busy machine; it makes the file "started".
@@ -52,12 +54,23 @@ func TestACheckThatIsCutOffSaysSoAndNamesNoFault(t *testing.T) {
 	contains(t, found.Error(), "the check was interrupted")
 }
 
+// A diagnostic without a message names its attribute, if that.
+func TestAPluginThatDoesNotSayWhyIsNotQuotedAsNothing(t *testing.T) {
+	if got := reason(&sdk.Error{Code: sdk.InvalidConfig, Attribute: "dir"}); got != "its plugin refuses the configuration and does not say why" {
+		t.Errorf("got %q", got)
+	}
+	if got := reason(&sdk.Error{Code: sdk.InvalidConfig, Err: errors.New("no such folder")}); got != "no such folder" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestWhatAFailedStartSaysOfTheConfiguration(t *testing.T) {
 	fault := map[pluginhost.Cause]bool{
 		pluginhost.CauseOther: false, pluginhost.CauseTimeout: false,
 		pluginhost.CauseNotFound: true, pluginhost.CauseNotRunnable: true, pluginhost.CauseInsecure: true, pluginhost.CauseChecksum: true,
 		pluginhost.CauseNoExec: true, pluginhost.CauseFormat: true, pluginhost.CauseInterpreter: true, pluginhost.CauseExited: true,
 		pluginhost.CauseHandshake: true, pluginhost.CauseConfig: true, pluginhost.CauseLibrary: true,
+		pluginhost.CauseBreach: true,
 	}
 	for cause, want := range fault {
 		err := outsideFile(t.Context(), fmt.Errorf("wrapped: %w", &pluginhost.StartError{Cause: cause, Path: "p", What: "w"}))

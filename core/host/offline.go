@@ -13,7 +13,6 @@ import (
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/config"
-	"github.com/cairnsync/cairn/core/pluginhost"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -56,7 +55,7 @@ type Selection struct {
 // OpenOffline reads of a configuration what concerns one pipeline, as far as the scope goes. Nothing else of the file has to be in order, so a
 // restore to a folder needs neither the files that the circuit names nor the plugins and variables of other pipelines.
 func OpenOffline(ctx context.Context, file, pipeline string, scope Scope, log hclog.Logger, opts LoadOptions) (*Offline, config.Diagnostics, error) {
-	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline, WithCircuit: scope >= WithCircuit, Hash: pluginhost.Hash}
+	options := config.Options{Getenv: opts.Getenv, DataDir: opts.DataDir, Only: pipeline, WithCircuit: scope >= WithCircuit, Hash: hashUnder(ctx)}
 	if scope >= WithTargets {
 		options.Schema = schemaOf(ctx, opts)
 	}

@@ -35,7 +35,7 @@ func ListPlugins(dir string) ([]PluginFile, error) {
 }
 
 // HashPlugin is the checksum of a plugin file, as a configuration wants it.
-func HashPlugin(file string) (string, error) { return pluginhost.Hash(file) }
+func HashPlugin(ctx context.Context, file string) (string, error) { return pluginhost.Hash(ctx, file) }
 
 // DescribePlugin starts a plugin, asks what it is, and ends it. A file that others may write is described all the same: it is run with
 // nothing of value.

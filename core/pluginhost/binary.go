@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // image is the private copy of a plugin's file, the one that is executed. The sum is that of the bytes as they were written to the copy:
@@ -124,6 +125,12 @@ func unopenable(path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Cause, e.What, e.Err = CauseNotFound, "there is no such file", nil
 		e.Remedy = "install the plugin there (in Cairn's source tree, `make build` makes all four), or set plugin_dir or the path in its plugin block"
+	case errors.Is(err, syscall.ENOTDIR):
+		e.Cause, e.What, e.Err = CauseNotFound, "there is no such file: a part of its path is no directory", nil
+		e.Remedy = "set plugin_dir or the path in its plugin block to where the plugin is"
+	case errors.Is(err, syscall.ELOOP):
+		e.Cause, e.What, e.Err = CauseNotFound, "there is no such file: a symbolic link on its path leads back to itself", nil
+		e.Remedy = "mend the link, or set plugin_dir or the path in its plugin block to where the plugin is"
 	case errors.Is(err, fs.ErrPermission):
 		e.What, e.Remedy = "cannot be read", "let the user that runs cairn read and execute it"
 	case errors.Is(err, errNotRegular):

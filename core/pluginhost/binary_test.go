@@ -64,6 +64,10 @@ func TestAPluginFileThatMustNotRunIsRefusedWithItsRemedy(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	circle := filepath.Join(shortDir(t), "circle")
+	if err := os.Symlink(circle, circle); err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range []struct {
 		name  string
 		spec  Spec
@@ -71,6 +75,8 @@ func TestAPluginFileThatMustNotRunIsRefusedWithItsRemedy(t *testing.T) {
 		says  string
 	}{
 		{"absent", Spec{Path: "/nowhere/cairn-plugin-x"}, CauseNotFound, "there is no such file"},
+		{"below a file", Spec{Path: filepath.Join(fifo, "cairn-plugin-x")}, CauseNotFound, "a part of its path is no directory"},
+		{"a link to itself", Spec{Path: circle}, CauseNotFound, "leads back to itself"},
 		{"a directory", Spec{Path: sub}, CauseNotRunnable, "not a regular file"},
 		{"a FIFO that nobody writes", Spec{Path: fifo}, CauseNotRunnable, "not a regular file"},
 		{"not executable", Spec{Path: planted(t, "p", "x", 0o644)}, CauseNotRunnable, "chmod +x"},
@@ -101,6 +107,25 @@ func TestAFileThatIsTooLargeForAPluginIsNotCopied(t *testing.T) {
 	}
 }
 
+func TestAFileThatIsTooLargeForAPluginIsNotHashed(t *testing.T) {
+	path := planted(t, "cairn-plugin-x", "#!/bin/sh\n", 0o700)
+	if err := os.Truncate(path, maxImage+1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Hash(t.Context(), path)
+	if err == nil || !strings.Contains(err.Error(), "1073741825 bytes") || !strings.Contains(err.Error(), "name the plugin's binary") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAHashEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if sum, err := Hash(ctx, planted(t, "p", "some program", 0o755)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %q, %v", sum, err)
+	}
+}
+
 func TestDevSkipsTheChecksumAndThePermissions(t *testing.T) {
 	path := planted(t, "p", "x", 0o777)
 	if _, err := copyImage(t.Context(), Spec{Path: path, Dev: true, Checksum: "sha256:" + strings.Repeat("0", 64)}, shortDir(t)); err != nil {
@@ -110,7 +135,7 @@ func TestDevSkipsTheChecksumAndThePermissions(t *testing.T) {
 
 func TestTheChecksumThatHashPrintsIsAccepted(t *testing.T) {
 	path := planted(t, "p", "some program", 0o755)
-	sum, err := Hash(path)
+	sum, err := Hash(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +182,7 @@ func TestWhatIsHashedIsWhatRunsWhateverHappensToTheOriginal(t *testing.T) {
 	if !bytes.Equal(content, []byte("old new new")) {
 		t.Fatalf("the copy is %q: the swap did not happen in the middle", content)
 	}
-	if want, err := Hash(copied); err != nil || formatChecksum(sum) != want {
+	if want, err := Hash(t.Context(), copied); err != nil || formatChecksum(sum) != want {
 		t.Errorf("the sum is that of something else than the copy: %v", err)
 	}
 }

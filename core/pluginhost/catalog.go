@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -58,16 +59,24 @@ func (c Catalog) Names() ([]string, error) {
 	return names, nil
 }
 
-// Hash answers the checksum of a plugin file as the configuration wants it: "sha256:" and 64 hex digits.
-func Hash(path string) (string, error) {
+// Hash answers the checksum of a plugin file as the configuration wants it: "sha256:" and 64 hex digits. A file that is too large for a
+// plugin is not read.
+func Hash(ctx context.Context, path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return "", fmt.Errorf("hash plugin: %w", err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && info.Size() > maxImage {
+		err = fmt.Errorf("it has %d bytes; a plugin of more than %d is not run: name the plugin's binary", info.Size(), maxImage)
+	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", fmt.Errorf("hash plugin: %w", err)
+	if err == nil {
+		_, err = io.Copy(sum, contextReader{ctx, f})
+	}
+	if err != nil {
+		return "", fmt.Errorf("hash plugin %s: %w", path, err)
 	}
 	return formatChecksum([32]byte(sum.Sum(nil))), nil
 }

@@ -161,17 +161,26 @@ func TestADeleteThatIsNeverAnsweredIsNotTakenForAHungPlugin(t *testing.T) {
 }
 
 func TestAPluginThatDoesNotKnowItselfIsToldApart(t *testing.T) {
-	for behaviour, says := range map[string]string{"nameless": "does not say its name", "vaster": "larger than max"} {
+	for behaviour, says := range map[string]string{
+		"nameless": "does not say its name", "vaster": "larger than max", "undecodable": "breaks the contract of plugins at describe",
+		"confused": "the plugin answers Unknown without details: exception calling application",
+	} {
 		opts, _ := testOptions(t)
 		_, err := Describe(t.Context(), rogueSpec(t, behaviour), opts)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", behaviour, err)
-		}
+		wantStartError(t, err, CauseBreach, says, "report this to its author")
 	}
 	opts, _ := testOptions(t)
 	about, err := Describe(t.Context(), rogueSpec(t, "vast"), opts)
 	if err != nil || len(about.Name) > 300 || len(about.Doc) > 10<<10 {
 		t.Errorf("%d bytes of name, %d of doc, %v", len(about.Name), len(about.Doc), err)
+	}
+}
+
+func TestAValidateThatFailsAsACallIsAFaultOfThePlugin(t *testing.T) {
+	for behaviour, says := range map[string]string{"confused": "exception calling application", "panicking": "nil map"} {
+		opts, _ := testOptions(t)
+		err := Validate(t.Context(), rogueSpec(t, behaviour), opts)
+		wantStartError(t, err, CauseBreach, "breaks the contract of plugins at validate", says, "report this to its author")
 	}
 }
 

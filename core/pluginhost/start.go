@@ -72,7 +72,16 @@ func (s *session) ask(ctx context.Context, what string, call func(context.Contex
 		e.Remedy = "report this to the plugin's author"
 	case errors.Is(err, sdk.PluginGone):
 		e.Cause, e.What, e.Remedy = CauseHandshake, "cannot be talked to", "a plugin must serve gRPC with go-plugin's automatic mutual TLS"
+	case isBreach(what, err):
+		e.Cause, e.What = CauseBreach, "breaks the contract of plugins at "+what
+		e.Remedy = "the fault is the plugin's, whatever its configuration: report this to its author (docs/protocol.md has the contract), or run another version of it"
 	}
 	e.Stderr = s.lastWords()
 	return e
+}
+
+// isBreach tells that a plugin answered describe or validate, and not as it must: neither of them may fail as a call. A plugin that is being
+// ended says that it is unavailable.
+func isBreach(what string, err error) bool {
+	return (what == "describe" || what == "validate") && !errors.Is(err, sdk.Unavailable) && !errors.Is(err, sdk.Cancelled)
 }

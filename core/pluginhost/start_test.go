@@ -83,7 +83,7 @@ func TestABinaryReplacedAfterItsCheckIsNotWhatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Path = planted(t, "cairn-plugin-test", string(original), 0o700)
-	if spec.Checksum, err = Hash(spec.Path); err != nil {
+	if spec.Checksum, err = Hash(t.Context(), spec.Path); err != nil {
 		t.Fatal(err)
 	}
 	spec.Dev = false

@@ -25,6 +25,7 @@ const (
 	CauseHandshake                // runs, but speaks no or another version of the protocol
 	CauseConfig                   // the plugin refuses the target's configuration
 	CauseLibrary                  // a dynamic binary lacks a shared library
+	CauseBreach                   // answers in a way that the contract does not allow
 )
 
 // StartError is one failed start: which file, what is wrong, what to do.

@@ -46,7 +46,7 @@ func TestATargetIsUsableAtOnceAndItsStatusSaysWhatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := s.Status()
-	want, err := Hash(spec.Path)
+	want, err := Hash(t.Context(), spec.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

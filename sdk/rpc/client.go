@@ -50,16 +50,17 @@ func DialOptions() []grpc.DialOption {
 	}
 }
 
-// Describe asks the plugin what it is; it need not be configured.
+// Describe asks the plugin what it is; it need not be configured. A schema that no configuration could be checked against is an error.
 func (c *Client) Describe(ctx context.Context) (d sdk.Description, err error) {
-	err = c.wire.unary(ctx, "describe", 0, func(ctx context.Context) error {
-		reply, err := c.wire.rpc.Describe(ctx, &pb.DescribeRequest{})
-		if err == nil {
-			d, err = describeFromWire(reply)
-		}
+	var reply *pb.Description
+	err = c.wire.unary(ctx, "describe", 0, func(ctx context.Context) (err error) {
+		reply, err = c.wire.rpc.Describe(ctx, &pb.DescribeRequest{})
 		return err
 	})
-	return d, err
+	if err != nil {
+		return sdk.Description{}, err
+	}
+	return describeFromWire(reply)
 }
 
 // Validate has the plugin check a configuration without network. Faults are joined, each an *sdk.Error with Code InvalidConfig and

@@ -187,7 +187,7 @@ func wantBounded(t *testing.T, op string, err error) {
 			t.Errorf("%s: code %d, pause %v", op, e.Code, e.RetryAfter)
 		}
 		for _, r := range e.Error() + e.Hint + e.Provider {
-			if !unicode.IsGraphic(r) && r != '\t' { // a tab does no harm to a line, see readable
+			if !unicode.IsGraphic(r) {
 				t.Errorf("%s: %q", op, e.Error())
 				break
 			}

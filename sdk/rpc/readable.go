@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ func needsEscape(r rune) bool { return !unicode.IsGraphic(r) }
 
 func describeFromWire(d *pb.Description) (sdk.Description, error) {
 	if d.GetName() == "" {
-		return sdk.Description{}, fmt.Errorf("the plugin does not say its name")
+		return sdk.Description{}, broken("describe", "", "does not say its name")
 	}
 	if n := len(d.GetSchema().GetAttributes()); n > maxAttributes {
 		return sdk.Description{}, broken("describe", "", "has %d attributes; at most %d are taken", n, maxAttributes)
@@ -55,6 +54,9 @@ func describeFromWire(d *pb.Description) (sdk.Description, error) {
 	schema := sdk.Schema{Attributes: []sdk.Attribute{}}
 	known := map[string]bool{}
 	for _, a := range d.GetSchema().GetAttributes() {
+		if fault := schemaFault(a); fault != nil {
+			return sdk.Description{}, broken("describe", "", "has the attribute %.*q, %w", maxLabel, a.GetName(), fault)
+		}
 		if known[a.GetName()] { // which of them is to hold, the secret one or the other?
 			return sdk.Description{}, broken("describe", "", "has the attribute %.*q twice", maxLabel, a.GetName())
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // nasty is a text that turns a log into something else: escapes for the terminal, lines of its own, a turn of the direction of reading.
-const nasty = "no\x1b[2J\r\nsuccess: pushed\x00\u202ekcab"
+const nasty = "no\x1b[2J\t\r\nsuccess: pushed\x00\u202ekcab"
 
 func TestWhatAPluginSaysOfAnErrorIsBoundedAndOnOneLine(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
@@ -68,17 +68,50 @@ func TestATrailerOfTenMiBCostsItsCallOnly(t *testing.T) {
 func TestADescriptionIsBoundedAndReadable(t *testing.T) {
 	d, err := describeFromWire(&pb.Description{
 		Name: nasty, Version: strings.Repeat("9", 1<<20), Doc: nasty, Features: []string{nasty},
-		Schema: &pb.Schema{Attributes: []*pb.Attribute{{Name: nasty, Type: nasty, Doc: nasty, Default: nasty, Enum: []string{nasty}}}},
+		Schema: &pb.Schema{Attributes: []*pb.Attribute{{Name: "a", Type: nasty, Doc: nasty, Default: nasty, Enum: []string{nasty}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := fmt.Sprint(d); len(text) > 10*maxLabel || strings.ContainsAny(text, "\x1b\r\n\x00\u202e") {
+	if text := fmt.Sprint(d); len(text) > 10*maxLabel || strings.ContainsAny(text, "\x1b\t\r\n\x00\u202e") {
 		t.Errorf("%d bytes: %q", len(text), text)
 	}
 	many := make([]*pb.Attribute, maxAttributes+1)
 	if _, err := describeFromWire(&pb.Description{Name: "x", Schema: &pb.Schema{Attributes: many}}); err == nil {
 		t.Error("a schema without end is taken")
+	}
+}
+
+// The name is in the answer, so that the plugin's author finds it.
+func TestASchemaThatNoConfigurationCouldMeetIsRefused(t *testing.T) {
+	for _, row := range []struct {
+		attribute *pb.Attribute
+		says      string // "" = it is taken
+	}{
+		{&pb.Attribute{Name: "", Type: "string"}, `the attribute "", which no configuration can set: a name is [a-z][a-z0-9_]*`},
+		{&pb.Attribute{Name: "A B", Type: "string"}, `the attribute "A B", which no configuration can set`},
+		{&pb.Attribute{Name: "a\tb", Type: "string"}, `the attribute "a\tb", which no configuration can set`},
+		{&pb.Attribute{Name: "a", Type: "list(string)", Enum: []string{"x"}}, `the attribute "a", with an enum: one is for a string, not for a list(string)`},
+		{&pb.Attribute{Name: "a", Type: "bool", Enum: []string{"true"}}, "with an enum"},
+		{&pb.Attribute{Name: "a", Type: "secret", Enum: []string{"x"}}, "with an enum"},
+		{&pb.Attribute{Name: "a", Type: "int", Default: "nonsense"}, `the attribute "a", whose default "nonsense" is no int`},
+		{&pb.Attribute{Name: "a", Type: "bool", Default: "maybe"}, `is no bool`},
+		{&pb.Attribute{Name: "a", Type: "duration", Default: "10"}, `is no duration`},
+		{&pb.Attribute{Name: "a", Type: "size", Default: "16MB"}, `is no size`},
+		{&pb.Attribute{Name: "a", Type: "secret", Default: "x"}, "with a default: a secret has none"},
+		{&pb.Attribute{Name: "a", Type: "map(string)", Default: "{}"}, "with a default"},
+		{&pb.Attribute{Name: "a", Type: "string", Default: "x", Required: true}, "required and has a default"},
+		{&pb.Attribute{Name: "a", Type: "string", Default: "x", Enum: []string{"y"}}, `whose default "x" is none of its enum`},
+
+		{&pb.Attribute{Name: "a", Type: "string", Default: "x", Enum: []string{"x", "y"}}, ""},
+		{&pb.Attribute{Name: "a_1", Type: "int", Default: "-7"}, ""},
+		{&pb.Attribute{Name: "a", Default: "x", Enum: []string{"x"}}, ""},
+		{&pb.Attribute{Name: "a", Type: "of a later contract", Default: "x"}, ""},
+	} {
+		_, err := describeFromWire(&pb.Description{Name: "x", Schema: &pb.Schema{Attributes: []*pb.Attribute{row.attribute}}})
+		if (err == nil) != (row.says == "") || err != nil && !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%v: %v, want %q", row.attribute, err, row.says)
+		}
 	}
 }
 
