@@ -162,7 +162,7 @@ func TestADeleteThatIsNeverAnsweredIsNotTakenForAHungPlugin(t *testing.T) {
 
 func TestAPluginThatDoesNotKnowItselfIsToldApart(t *testing.T) {
 	for behaviour, says := range map[string]string{
-		"nameless": "does not say its name", "vaster": "larger than max", "undecodable": "breaks the contract of plugins at describe",
+		"nameless": "does not say its name", "vaster": "larger than max", "garbled": "breaks the contract of plugins at describe",
 		"confused": "the plugin answers Unknown without details: exception calling application",
 	} {
 		opts, _ := testOptions(t)

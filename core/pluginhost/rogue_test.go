@@ -175,7 +175,7 @@ func misdeeds() map[string]func(rogueCall) error {
 		"confused Describe":          func(rogueCall) error { return status.Error(codes.Unknown, "exception calling application") },
 		"confused Validate":          func(rogueCall) error { return status.Error(codes.Unknown, "exception calling application") },
 		"panicking Validate":         func(rogueCall) error { return failed(`{"message":"the plugin panicked at x.go:1: nil map"}`) },
-		"undecodable Describe":       func(c rogueCall) error { return c.SendMsg(rawBytes("\xff\xff\xff")) },
+		"garbled Describe":           func(c rogueCall) error { return c.SendMsg(rawBytes("\xff\xff\xff")) },
 		"nameless Describe":          func(c rogueCall) error { return c.send(`{}`) },
 		"protean Describe": func(c rogueCall) error { // another one each time it is started, and each time it is asked
 			return c.send(fmt.Sprintf(`{"name":"rogue-%d","version":%q,"schema":{"attributes":[{"name":"x","type":"nonsense"}]}}`, os.Getpid(), time.Now()))
