@@ -17,7 +17,7 @@ import (
 // configured for, and puts it through the exam as the host would run it: proof that docs/protocol.md is all that one needs.
 func TestAPluginInAnotherLanguagePassesTheExam(t *testing.T) {
 	plugin := buildNodePlugin(t)
-	cmd := exec.CommandContext(t.Context(), "cairn", "plugin", "check", plugin, "--set", "dir="+t.TempDir(), "--keys", "1500", "--json")
+	cmd := exec.CommandContext(t.Context(), "cairn", "plugin", "check", plugin, "--set", "dir="+t.TempDir(), "--away", "dir="+filepath.Join(t.TempDir(), "unmounted", "objects"), "--keys", "1500", "--json")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

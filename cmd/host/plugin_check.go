@@ -28,7 +28,11 @@ func (p *program) pluginCheckCommand() *cobra.Command {
 		Use: "check FILE|NAME [--config CONFIG [--target NAME] | --set NAME=VALUE…]", Args: cobra.ExactArgs(1),
 		Short: "Examine a plugin: every sentence of the contract, on a store that may be written to",
 		Long: `Start the plugin as a host would, with the config block of a target or with settings, and put it through the exam. Any language will do.
-The exam writes, reads and deletes objects below a prefix of its own ("exam/…"); give it a store that holds nothing of value.
+The exam writes, reads and deletes objects below a prefix of its own ("exam/…"), some gigabytes in all; give it a store that may be thrown
+away, never one that a host uses.
+
+A case of the level process takes the store away: http:// and https:// URLs in the configuration are changed to one where nobody listens. A
+store without a URL needs --away path=/does/not/exist or its like; without it that case is skipped.
 
 Levels: core (the four methods), conditional (create-if-absent), bulk (large objects, many keys), process (the plugin as a process: start,
 configuration, signals, kill -9). A level is passed when every case of it has passed; one with skipped cases is "passed with skips", and
@@ -46,6 +50,7 @@ that cannot be used, for it is down or refuses who asks, is exit code 1: nothing
 	flags := cmd.Flags()
 	flags.StringVar(&f.candidate.Target, "target", "", "target whose config block the plugin gets (default: the only one)")
 	flags.StringArrayVar(&f.candidate.Settings, "set", nil, "an attribute of the plugin, NAME=VALUE, in place of a configuration file; may be repeated")
+	flags.StringArrayVar(&f.candidate.Away, "away", nil, "an attribute with which the store is away, NAME=VALUE, such as a path that does not exist; may be repeated (default: URLs are changed)")
 	flags.StringVar(&f.levels, "level", "core,conditional,bulk,process", "levels to examine")
 	flags.IntVar(&f.keys, "keys", sdktest.DefaultKeys, "number of objects in the largest listing of the level bulk")
 	return cmd
@@ -87,7 +92,7 @@ func (p *program) check(ctx context.Context, f checkFlags) error {
 		words = io.Discard
 	}
 	env := &sdktest.Env{
-		Target: exam.Target, Reopen: exam.Reopen, Spool: exam.Spool, Keys: f.keys, Levels: levels, Process: starter{exam},
+		Target: exam.Target, Reopen: exam.Reopen, Spool: exam.Spool, Keys: f.keys, Levels: levels, Process: starter{exam}, Away: exam.Away,
 	}
 	r := newReport(exam, levels, now())
 	last := r.Started

@@ -20,6 +20,7 @@ type Candidate struct {
 	Config   string   // configuration file; "" = Settings
 	Target   string   // whose config block it gets; "" = the only target there is
 	Settings []string // each "name=value", see settingsJSON
+	Away     []string // settings in place of the others with which the store is away; none = the exam finds its own
 }
 
 // examPatience is how long a plugin under examination may be silent: three times as long as for any host, because exams run where programs are
@@ -36,6 +37,7 @@ type Exam struct {
 	SHA256 string // of the file that is examined, as pluginhost.Hash writes it
 	Target sdk.Target
 	Spool  string // folder for bodies that do not travel inside a call
+	Away   []byte // Config with the candidate's settings for a store that is away; nil = there are none
 
 	spec    pluginhost.Spec
 	opts    pluginhost.Options
@@ -73,6 +75,9 @@ func (e *Exam) start(ctx context.Context, c Candidate, opts LoadOptions) (err er
 	}
 	e.Spool = e.spool.Dir()
 	if e.spec, err = c.spec(e.About, e.Spool, opts); err != nil {
+		return err
+	}
+	if e.Away, err = c.away(e.About.Schema, e.spec.Config); err != nil {
 		return err
 	}
 	e.Name, e.spec.Path, e.spec.Checksum, e.spec.Dev = e.spec.Target, path, "", true

@@ -31,6 +31,24 @@ func settingsJSON(schema sdk.Schema, settings []string) ([]byte, error) {
 	return json.Marshal(body)
 }
 
+// away is body, the target's configuration, with the settings of a store that is away in place of its own.
+func (c Candidate) away(schema sdk.Schema, body []byte) ([]byte, error) {
+	if len(c.Away) == 0 {
+		return nil, nil
+	}
+	changes, err := settingsJSON(schema, c.Away)
+	if err != nil {
+		return nil, fmt.Errorf("a store that is away: %w", err)
+	}
+	settings := map[string]json.RawMessage{}
+	for _, object := range [][]byte{body, changes} { // the second replaces what it names
+		if err := json.Unmarshal(object, &settings); err != nil {
+			return nil, fmt.Errorf("a store that is away: %w", err)
+		}
+	}
+	return json.Marshal(settings)
+}
+
 // settingSecrets are the values of the settings that the schema calls secret, for whoever must keep them out of what people see.
 func settingSecrets(schema sdk.Schema, settings []string) []string {
 	var all []string

@@ -13,6 +13,9 @@ const beside = "a second process with the same configuration works beside the fi
 // notBeside is why the others are not run when it fails: they would fail for its reason and be read for theirs.
 const notBeside = "a second process does not work beside the first, which every case of this level needs; put that right first"
 
+// firstIsOpen is what to look at when a second instance cannot work while the first is open.
+const firstIsOpen = "The first process is still open: if one process locks the store for itself, open it for each call"
+
 func besideCases() []Case { return []Case{{beside, Process, secondProcess}} }
 
 // after is the Env for what comes after a result.
@@ -48,7 +51,7 @@ func secondProcess(ctx context.Context, e *Env) error {
 		return errors.Join(e.listed(ctx, "", ""), second.listed(ctx, "", ""))
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nThe first process is still open: if one process locks the store for itself, open it for each call", err)
+		return fmt.Errorf("%w\n%s", err, firstIsOpen)
 	}
 	return nil
 }

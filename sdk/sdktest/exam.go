@@ -42,6 +42,9 @@ type Env struct {
 	Skip map[Level]string
 	// Process starts the plugin as processes of its own; nil = the level Process is left out, for there is no process.
 	Process Starter
+	// Away is a configuration as Process.Config gives it, with which the store cannot be reached; nil = Process.Config with its URLs changed to
+	// one where nobody listens. The case that needs it is skipped where there is neither.
+	Away []byte
 
 	soon  time.Duration // the most that the exam waits for what must happen soon; 0 = 15 s
 	pack  int64         // size of the objects of the busiest moment; 0 = 16 MiB, as a full pack of ours

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +67,39 @@ func TestAStoreThatOneProcessLocksFailsOneCase(t *testing.T) {
 	}
 	if env.Skip != nil {
 		t.Error("the caller's Env has changed")
+	}
+}
+
+// fakeNoURL is a fake whose configuration has no URL, so that the exam cannot take its store away.
+type fakeNoURL struct{ sdktest.Starter }
+
+func (fakeNoURL) Config() []byte {
+	return fmt.Appendf(nil, `{"endpoint":"shelf 7","key":%q}`, fakeSecret)
+}
+
+func TestTheCaseOfAStoreThatIsAwayIsSkippedWhereTheExamCannotTakeItAway(t *testing.T) {
+	const away = "Open does no network I/O: it works while the store is away, and then the calls say Unavailable"
+	config := func(endpoint string) []byte {
+		return fmt.Appendf(nil, `{"endpoint":%q,"key":%q}`, endpoint, fakeSecret)
+	}
+	for _, c := range []struct {
+		name         string
+		away         []byte
+		skip, failed bool
+	}{
+		{"there is no URL to change", nil, true, false},
+		{"the caller knows how", config("shelf 8"), false, false},
+		{"what the caller says leaves the store where it is", config(fakeEndpoint), false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := newFake(t, time.Minute, nil)
+			env.Process, env.Away = fakeNoURL{env.Process}, c.away
+			cases := sdktest.Cases()
+			result := sdktest.RunCase(t.Context(), cases[slices.IndexFunc(cases, func(c sdktest.Case) bool { return c.Name == away })], env)
+			if (result.Err != nil) != c.failed || strings.Contains(result.Skipped, "--away") != c.skip {
+				t.Errorf("%v, skipped %q; want failed: %v, skipped: %v", result.Err, result.Skipped, c.failed, c.skip)
+			}
+		})
 	}
 }
 

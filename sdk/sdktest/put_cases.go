@@ -132,6 +132,9 @@ func putSurvives(ctx context.Context, e *Env) error {
 	if err != nil {
 		return err
 	}
+	if _, _, err := get(ctx, again, whole(e.key("kept"))); err != nil && sdk.CodeOf(err) != sdk.NotFound {
+		return fmt.Errorf("read kept back: %w\n%s", err, firstIsOpen)
+	}
 	return e.holds(ctx, again, "kept", want)
 }
 
@@ -263,8 +266,7 @@ func putWhileRead(ctx context.Context, e *Env) error {
 			res.Body.Close()
 			return fmt.Errorf("read the first bytes: %w", err)
 		}
-		if err := e.put(ctx, "read", versions[i+1]); err != nil {
-			res.Body.Close()
+		if err := e.putBeside(ctx, res.Body, "read", versions[i+1]); err != nil {
 			return err
 		}
 		rest, err := io.ReadAll(res.Body)
@@ -274,6 +276,27 @@ func putWhileRead(ctx context.Context, e *Env) error {
 		}
 	}
 	return e.holds(ctx, e.Target, "read", versions[len(versions)-1])
+}
+
+// putBeside is put while a Body is open, which a failure closes. A store whose Put waits for the reader goes on when that is closed, also one
+// that waits without regard to ctx.
+func (e *Env) putBeside(ctx context.Context, open io.Closer, name string, content []byte) error {
+	const hint = "a Get was open: does the store lock writers out while a Body is open?"
+	limit := 5 * e.soon // the host gives such a Put 20 s, and says after 60 s that no byte has moved
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	defer cancel()
+	inTime := context.AfterFunc(limited, func() { open.Close() })
+	err := e.put(limited, name, content)
+	switch late := !inTime(); {
+	case late && err == nil:
+		return fmt.Errorf("put %s: it was done only when the reader had been closed, after %s; %s", name, limit, hint)
+	case late:
+		return fmt.Errorf("%w (%w); %s", err, context.Cause(limited), hint)
+	case err != nil:
+		open.Close()
+		return fmt.Errorf("%w; %s", err, hint)
+	}
+	return nil
 }
 
 func putConcurrently(ctx context.Context, e *Env) error {

@@ -141,7 +141,7 @@ func (e *Env) second(ctx context.Context) (sdk.Target, error) {
 	}
 	again, err := e.Reopen(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open the store again: %w", err)
+		return nil, fmt.Errorf("open the store again: %w\n%s", err, firstIsOpen)
 	}
 	return again, nil
 }
