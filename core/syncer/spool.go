@@ -20,12 +20,17 @@ import (
 // slot busy while the next packs are built, and small enough for a tmpfs.
 const SpoolLimit = 256 << 20
 
-const spoolMark = ".cairn-spool"
+// What lies in the directory of a spool: the mark that it is one, which is its lock too, and the folder that plugins are told of. They may do there
+// what they like without taking the mark away.
+const (
+	spoolMark  = ".cairn-spool"
+	spoolFiles = "files"
+)
 
 // Spool is the one directory that a plugin can see: packs wait in it for their upload, and downloads arrive in it. All pipelines of a
 // host share one. Its methods may be called from any goroutine.
 type Spool struct {
-	dir   string
+	dir   string   // of the files
 	lock  *os.File // flocked: a second host on the same directory would empty it under our feet
 	space *semaphore.Weighted
 
@@ -49,10 +54,10 @@ func OpenSpool(dir string) (*Spool, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &Spool{dir: dir, lock: lock, space: semaphore.NewWeighted(SpoolLimit), create: os.CreateTemp}, nil
+	return &Spool{dir: filepath.Join(dir, spoolFiles), lock: lock, space: semaphore.NewWeighted(SpoolLimit), create: os.CreateTemp}, nil
 }
 
-// Dir is the directory's path.
+// Dir is the path of the folder in which its files lie: what a plugin is told of.
 func (s *Spool) Dir() string { return s.dir }
 
 // Close gives the directory back. Files that are still open stay valid and are unlinked by their own Close.
@@ -170,6 +175,9 @@ func emptySpool(dir string) error {
 		if err := wipe.Tree(filepath.Join(dir, entry.Name()), stop); err != nil {
 			return fmt.Errorf("empty spool: %w", err)
 		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, spoolFiles), 0o700); err != nil {
+		return fmt.Errorf("create spool: %w", err)
 	}
 	return nil
 }

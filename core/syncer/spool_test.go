@@ -139,7 +139,31 @@ func TestASpoolIsEmptiedWhateverAPluginLeftInIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer spool.Close()
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(spool.Dir()); err != nil || len(entries) != 0 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// It may take away all that it sees, too.
+func TestAPluginThatRemovesAllInTheSpoolKeepsNoHostFromStarting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	spool, err := OpenSpool(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := os.ReadDir(spool.Dir())
+	if err != nil || len(seen) != 0 {
+		t.Errorf("a plugin sees %v, %v", seen, err)
+	}
+	left := filepath.Join(spool.Dir(), "part-of-a-plugin")
+	if err := errors.Join(os.RemoveAll(spool.Dir()), os.Mkdir(spool.Dir(), 0o755), os.WriteFile(left, []byte("x"), 0o600), spool.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if spool, err = OpenSpool(dir); err != nil {
+		t.Fatal(err)
+	}
+	defer spool.Close()
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what it left is still there: %v", err)
 	}
 }
