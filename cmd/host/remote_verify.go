@@ -288,7 +288,7 @@ func writeProof(w io.Writer, pipeline string, t client.TargetView, now time.Time
 	}
 	if d := t.Damage; d != nil {
 		what := fmt.Sprintf("`cairn remote verify %s` names what, and the remedy", pipeline)
-		if len(d.Commits) > 0 {
+		if len(d.Commits) > 0 && t.Committed != nil { // where all is gone a repair has nothing to go on from
 			what = fmt.Sprintf("commits that cannot be restored whole: %s; `cairn remote repair %s --target %s` makes the newest state whole", listed(d.Commits), pipeline, t.Target)
 		}
 		fmt.Fprintf(w, "    DAMAGED, found %s ago (%s): %s\n", ago(now, d.At), level(d.Level, d.Sample), what)

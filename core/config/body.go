@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,9 +162,16 @@ func (s section) conceal(body Body, schema sdk.Schema, n int) {
 		}
 		for i := range s.found[n:] {
 			s.found[n+i] = s.found[n+i].without(s.source, value)
-			s.found[n+i].Remedy = unquoted(s.found[n+i].Remedy, string(value.SliceBytes(s.source)))
+			if !documented(schema, s.found[n+i].Remedy) {
+				s.found[n+i].Remedy = unquoted(s.found[n+i].Remedy, string(value.SliceBytes(s.source)))
+			}
 		}
 	}
+}
+
+// documented says of a remedy that it is the plugin's own text, which knows nothing of what the operator has written.
+func documented(schema sdk.Schema, remedy string) bool {
+	return slices.ContainsFunc(schema.Attributes, func(a sdk.Attribute) bool { return a.Doc != "" && strings.Contains(remedy, a.Doc) })
 }
 
 // noSchema reports a plugin that does not say what it takes.

@@ -244,6 +244,14 @@ func TestAFaultInASecretDoesNotShowIt(t *testing.T) {
 	}
 }
 
+// The text of a plugin knows nothing of what the operator has written, though it may name the same words.
+func TestWhatAPluginSaysOfItsAttributesIsShownWhole(t *testing.T) {
+	_, found := load(t, strings.Replace(body("dri = \"objects\""), `"store"`, `"shelf"`, 1))
+	if text := found.Error(); !strings.Contains(text, `absolute: dir = abspath("objects")`) || strings.Contains(text, `dri = "objects"`) {
+		t.Errorf("%s", text)
+	}
+}
+
 // What does not parse has no attributes: which of it is a value is anybody's guess.
 func TestAFaultOfTheSyntaxShowsNoValue(t *testing.T) {
 	for text, shown := range map[string]string{

@@ -46,6 +46,8 @@ func options(t *testing.T) Options {
 				return untyped, nil
 			case "listed":
 				return listed, nil
+			case "shelf":
+				return sdk.Schema{Attributes: []sdk.Attribute{{Name: "dir", Type: sdk.TypeString, Required: true, Doc: `the folder, absolute: dir = abspath("objects")`}}}, nil
 			case "slow":
 				return sdk.Schema{}, &NoAnswerError{errors.New("start plugin slow: too late")}
 			}

@@ -187,7 +187,7 @@ func (p *pipeline) tellSeen(ctx context.Context, choice syncer.Choice, found see
 		if commit == nil || !repository.Relate(ours, pointOf(commit)).OnHistory {
 			continue
 		}
-		if err := w.Seen(ctx, commit.Number, commit.Checkpoint.ID, commit.Checkpoint.Step); err != nil {
+		if err := w.Seen(ctx, commit.Number, commit.Checkpoint.ID, commit.Checkpoint.Step, p.host.opts.Now()); err != nil {
 			return err
 		}
 	}

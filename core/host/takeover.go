@@ -93,8 +93,9 @@ func (t *takeover) prepare(ctx context.Context) error {
 		at := slices.IndexFunc(workers, func(w *syncer.Worker) bool { return w.Status().Target == c.block.Target })
 		c.worker = workers[at]
 		if have := t.chosen; have != nil && !have.Seed && have.Target == c.block.Target && have.Prefix == c.block.Prefix {
-			// So that a repository which is gone is not taken for one that never was.
-			if err := c.worker.Seen(ctx, have.Number, have.Checkpoint, have.Step); err != nil {
+			// So that a repository which is gone is not taken for one that never was. Nobody has looked just now: it is known to have been there when
+			// it was pulled, which was after it was made.
+			if err := c.worker.Seen(ctx, have.Number, have.Checkpoint, have.Step, have.Created); err != nil {
 				return err
 			}
 		}

@@ -108,7 +108,7 @@ func (c *caller) do(ctx context.Context, what string, size int64, call func(cont
 		wait := backoff(attempt, retryAfter(err), c.jitter())
 		next := c.now().Add(wait)
 		if next.Sub(started) > c.budget {
-			return fmt.Errorf("gave up after %s: %w", next.Sub(started).Round(time.Second), c.explain(what, attempt, err))
+			return fmt.Errorf("gave up after %s: %w", c.now().Sub(started).Round(time.Second), c.explain(what, attempt, err))
 		}
 		c.note.waiting(c.explain(what, attempt, err), next)
 		c.announce(what, attempt, wait, err)

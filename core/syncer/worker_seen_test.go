@@ -19,11 +19,14 @@ func TestWhatAStartHasSeenIsShownBeforeTheFirstPush(t *testing.T) {
 	if got := w.Status().Committed; got != nil {
 		t.Fatalf("another machine knows of %+v", got)
 	}
-	if err := w.Seen(t.Context(), 2, id, 7); err != nil {
-		t.Fatal(err)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, earlier := range []time.Duration{0, time.Hour} { // an older memory takes no newer word back
+		if err := w.Seen(t.Context(), 2, id, 7, at.Add(-earlier)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := w.Status()
-	if s.Committed == nil || s.Committed.Checkpoint != id || s.Committed.Step != 7 || s.Committed.Number != 2 {
+	if s.Committed == nil || !s.Committed.At.Equal(at) || s.Committed.Checkpoint != id || s.Committed.Step != 7 || s.Committed.Number != 2 {
 		t.Errorf("got %+v", s.Committed)
 	}
 	if s.Success != uuid.Nil || s.Periodic != uuid.Nil || s.Epoch != 0 || len(s.Jobs) != 0 {
