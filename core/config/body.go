@@ -171,7 +171,7 @@ func (s section) conceal(body Body, schema sdk.Schema, n int) {
 
 // documented says of a remedy that it is the plugin's own text, which knows nothing of what the operator has written.
 func documented(schema sdk.Schema, remedy string) bool {
-	return slices.ContainsFunc(schema.Attributes, func(a sdk.Attribute) bool { return a.Doc != "" && strings.Contains(remedy, a.Doc) })
+	return slices.ContainsFunc(schema.Attributes, func(a sdk.Attribute) bool { return a.Doc != "" && remedy == a.Doc })
 }
 
 // noSchema reports a plugin that does not say what it takes.
