@@ -53,15 +53,10 @@ func TestACallThatWaitsForATargetSaysWhatIsInTheWay(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheWayIsToldWhenItChangesAndNowAndThenAgain(t *testing.T) {
-	target := func(why string) client.PipelineView {
-		return client.PipelineView{Targets: []client.TargetView{{Target: "other", Reason: "of no interest"}, {Target: "t", Reason: why}}}
-	}
+// watched is what is said while the status becomes one view after the other.
+func watched(t *testing.T, a attendance, views []client.PipelineView) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	views := []client.PipelineView{target(""), target("a"), target("a"), target("b"), target("")}
-	for range sayAgain {
-		views = append(views, target("b"))
-	}
 	look := func(context.Context, string) (client.PipelineView, error) {
 		v := views[0]
 		views = views[1:]
@@ -75,11 +70,23 @@ func TestWhatIsInTheWayIsToldWhenItChangesAndNowAndThenAgain(t *testing.T) {
 		}
 	}()
 	var errs strings.Builder
-	if err := (&program{stderr: &errs}).watch(ctx, attendance{pipeline: "p", target: "t"}, ticks, look); err != nil {
+	if err := (&program{stderr: &errs}).watch(ctx, a, ticks, look); err != nil {
 		t.Fatal(err)
 	}
-	if want := "still waiting: a\nstill waiting: b\nstill waiting: b\n"; errs.String() != want {
-		t.Errorf("said %q", errs.String())
+	return errs.String()
+}
+
+func TestWhatIsInTheWayIsToldWhenItChangesAndNowAndThenAgain(t *testing.T) {
+	target := func(why string) client.PipelineView {
+		return client.PipelineView{Targets: []client.TargetView{{Target: "other", Reason: "of no interest"}, {Target: "t", Reason: why}}}
+	}
+	views := []client.PipelineView{target(""), target("a"), target("a"), target("b"), target("")}
+	for range sayAgain {
+		views = append(views, target("b"))
+	}
+	errs := watched(t, attendance{pipeline: "p", target: "t"}, views)
+	if want := "still waiting: a\nstill waiting: b\nstill waiting: b\n"; errs != want {
+		t.Errorf("said %q", errs)
 	}
 }
 
@@ -104,7 +111,6 @@ func TestACallIsGivenUpWhenTheHostDoesNotEvenTellItsStatus(t *testing.T) {
 }
 
 func TestAnActivationSaysOnceWhatItWaitsFor(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
 	views := []client.PipelineView{
 		{State: "standby", Doing: "following"},
 		{State: "starting", Doing: "claiming the targets: t is silent", Targets: []client.TargetView{{Target: "t", Reason: "of no interest"}}},
@@ -112,24 +118,9 @@ func TestAnActivationSaysOnceWhatItWaitsFor(t *testing.T) {
 		{State: "starting", Doing: "pulling commit 3: 2 KiB"},
 		{State: "running", Doing: "until 12:00"},
 	}
-	look := func(context.Context, string) (client.PipelineView, error) {
-		v := views[0]
-		views = views[1:]
-		return v, nil
-	}
-	ticks := make(chan time.Time)
-	go func() {
-		defer cancel()
-		for range len(views) {
-			ticks <- time.Time{}
-		}
-	}()
-	var errs strings.Builder
-	if err := (&program{stderr: &errs}).watch(ctx, attendance{pipeline: "p", starting: true}, ticks, look); err != nil {
-		t.Fatal(err)
-	}
-	if want := "still waiting: claiming the targets: t is silent\nstill waiting: pulling commit 3: 1 KiB\n"; errs.String() != want {
-		t.Errorf("said %q", errs.String())
+	errs := watched(t, attendance{pipeline: "p", starting: true}, views)
+	if want := "still waiting: claiming the targets: t is silent\nstill waiting: pulling commit 3: 1 KiB\n"; errs != want {
+		t.Errorf("said %q", errs)
 	}
 }
 

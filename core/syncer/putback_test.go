@@ -147,6 +147,20 @@ func TestAVerificationOfWhatHasLostItsNewestCommitsAdvisesNeitherDeletionNorRepa
 	}
 }
 
+// A commit that is missing further down is in nobody's way: what is above it restores, and pushes go on.
+//
+// CASES A17
+func TestAVerificationThatMissesALowCommitDoesNotSayThatNothingIsWritten(t *testing.T) {
+	b := newBench(t)
+	w := b.worker()
+	b.pushes(w, 1, 3)
+	b.remove(repository.CommitKey("strikes", 1)) // the seal: no checkpoint is below it
+	rep, err := w.Verify(t.Context(), VerifyRequest{})
+	if err != nil || len(rep.Problems) != 1 || rep.Problems[0].Kind != MissingCommit || strings.Contains(rep.Problems[0].Remedy, "nothing is written") {
+		t.Errorf("problems %+v, %v", rep.Problems, err)
+	}
+}
+
 // The number of its gc object was taken by an attempt of this host that landed late, so retention plans anew; meanwhile a push has come, whose packs the
 // listing of the first plan does not hold.
 func TestRetentionThatPlansAnewMissesNoPackOfACommitThatCameMeanwhile(t *testing.T) {

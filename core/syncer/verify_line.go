@@ -193,12 +193,10 @@ func (v *verification) missingOne(first, last uint64) {
 		which = fmt.Sprintf("commits %d to %d were made and not retired, and are not there", first, last)
 	}
 	remedy := remedyCopy + "; without one, " + remedyRepair
-	switch {
-	case v.head == 0 && v.gc.Number > 0:
-		which, remedy = which+", nor is any other", remedyHead
-	case v.head == 0:
+	if v.head == 0 {
 		which, remedy = which+", nor is any other", remedyGone
-	case v.rep.Newest == nil || v.rep.Newest.Number <= v.gc.UpTo: // no push goes on there, see HeadLostError
+	}
+	if v.gc.Number > 0 && v.head <= v.gc.UpTo { // no push goes on there, see HeadLostError
 		remedy = remedyHead
 	}
 	v.found(Problem{Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, first), Commits: []uint64{first}, What: which, Remedy: remedy})

@@ -81,29 +81,37 @@ func TestALookThatGetsNoAnswerTellsNothing(t *testing.T) {
 	}
 }
 
-func TestALookKeepsNoPushWaitingAndTakesNoWordBackOfIt(t *testing.T) {
-	a := newBench(t)
-	b := newBenchOn(t, a.mem, "beta")
-	a.mustPush(a.worker(), a.publish(1, map[string]string{"f": "a"}), Periodic)
-	w := a.restart()
+// looking begins a look at step 1, which waits in its first listing; end lets it go on and gives its error.
+func (b *bench) looking(w *Worker) (end func() error) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var stalled atomic.Bool
-	a.store.Before = func(_ context.Context, c sdktest.Call) error {
-		if c.Op == "list" && stalled.CompareAndSwap(false, true) { // the first, which is the look's
+	b.store.Before = func(_ context.Context, c sdktest.Call) error {
+		if c.Op == "list" && stalled.CompareAndSwap(false, true) {
 			close(entered)
 			<-leave
 		}
 		return nil
 	}
-	looked := make(chan error, 1)
-	go func() { looked <- w.Look(t.Context(), a.stands(1)) }()
+	looked, stands := make(chan error, 1), b.stands(1)
+	go func() { looked <- w.Look(b.t.Context(), stands) }()
 	<-entered
+	return func() error {
+		close(leave)
+		return <-looked
+	}
+}
+
+func TestALookKeepsNoPushWaitingAndTakesNoWordBackOfIt(t *testing.T) {
+	a := newBench(t)
+	b := newBenchOn(t, a.mem, "beta")
+	a.mustPush(a.worker(), a.publish(1, map[string]string{"f": "a"}), Periodic)
+	w := a.restart()
+	end := a.looking(w)
 	a.mustPush(w, a.publish(2, map[string]string{"f": "a2"}), Periodic)
 	b.inherit()
 	b.mustPush(b.worker(), b.publish(3, map[string]string{"f": "b"}), Periodic)
 	_, fenced := errors.AsType[*FencedError](a.push(w, a.publish(4, map[string]string{"f": "a4"}), Periodic))
-	close(leave)
-	if err := <-looked; !fenced || err == nil {
+	if err := end(); !fenced || err == nil {
 		t.Errorf("fenced %t, the look: %v", fenced, err)
 	}
 	if s := w.Status(); s.Condition != Fenced {
@@ -119,23 +127,11 @@ func TestALookThatEndsAfterAnAdoptionTakesNoWordBackOfIt(t *testing.T) {
 	b.inherit()
 	b.mustPush(b.worker(), b.publish(2, map[string]string{"f": "b"}), Periodic)
 	w := a.restart()
-	entered, leave := make(chan struct{}), make(chan struct{})
-	var stalled atomic.Bool
-	a.store.Before = func(_ context.Context, c sdktest.Call) error {
-		if c.Op == "list" && stalled.CompareAndSwap(false, true) { // the first, which is the look's
-			close(entered)
-			<-leave
-		}
-		return nil
-	}
-	looked := make(chan error, 1)
-	go func() { looked <- w.Look(t.Context(), a.stands(1)) }()
-	<-entered
+	end := a.looking(w)
 	if err := w.Adopt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	close(leave)
-	if err := <-looked; err != nil {
+	if err := end(); err != nil {
 		t.Errorf("the look: %v", err)
 	}
 	if s := w.Status(); s.Condition != Ready || s.Looked.IsZero() {
