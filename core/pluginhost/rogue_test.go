@@ -38,6 +38,9 @@ const behaviourVar = "CAIRN_TEST_BEHAVIOUR"
 type rogue struct{ behaviour string }
 
 func (r rogue) serve() {
+	if r.behaviour == "shut" {
+		r.serveShut()
+	}
 	stdout := os.NewFile(rogueStdout, "stdout")
 	defer runtime.KeepAlive(stdout) // go-plugin puts a stream of the connection in its place, and nobody shall close the descriptor
 	os.Stdout = stdout

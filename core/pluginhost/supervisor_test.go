@@ -135,6 +135,36 @@ func TestAHungPluginIsReapedAndTheNextPutWorks(t *testing.T) {
 	}
 }
 
+// A call that waits for its stream has nobody at the other end who could say a word, so no pace of events tells that the plugin hangs.
+func TestAPluginThatAllowsNoStreamIsReapedAsHungAndLeftAloneInTheEnd(t *testing.T) {
+	for _, op := range []string{"put", "get", "fetch", "list", "delete"} {
+		t.Run(op, func(t *testing.T) {
+			opts, _ := testOptions(t)
+			opts.Timeouts.Hung, opts.Timeouts.Stall, opts.Restart.Crashes = 2*time.Second, 30*time.Second, 2
+			if op == "delete" { // which has no events, and may take as long as bytes may stand still
+				opts.Timeouts.Stall = time.Second
+			}
+			spec := rogueSpec(t, "shut")
+			s, _ := supervised(t, spec, opts)
+			hung := 0
+			for {
+				err := call(t.Context(), s, op, spooled(t, spec.Spool, nil))
+				if permanent(err) {
+					break
+				}
+				if errors.Is(err, sdk.PluginHung) {
+					hung++
+				} else if !errors.Is(err, sdk.PluginGone) { // it may meet the process that is about to be reaped
+					t.Fatalf("got %v", err)
+				}
+			}
+			if st := s.Status(); hung < opts.Restart.Crashes || st.Restarts != opts.Restart.Crashes-1 || st.LastExit.Reason != "hung during "+strings.Replace(op, "fetch", "get", 1)+" and was killed" {
+				t.Errorf("%d times hung, %d restarts, %q", hung, st.Restarts, st.LastExit.Reason)
+			}
+		})
+	}
+}
+
 // permanent says that the chain of err tells a caller to give up.
 func permanent(err error) bool {
 	e, ok := errors.AsType[interface {

@@ -125,7 +125,11 @@ func unpack(
 ) (bad *damage, err error) {
 	for _, ch := range rng.Chunks {
 		stored := dec.stored[:ch.Stored]
-		if _, err := src.ReadAt(stored, ch.Offset-rng.Offset); err != nil {
+		n, err := src.ReadAt(stored, ch.Offset-rng.Offset)
+		if errors.Is(err, io.EOF) { // the plugin, which was believed to have written all, can write there until its process ends
+			return &damage{chunk: ch, reason: fmt.Sprintf("the spool file ends after %d of its %d bytes, though the plugin said that all of the range is there", n, len(stored))}, nil
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read spool file: %w", err)
 		}
 		raw, reason := dec.decode(ch, stored)

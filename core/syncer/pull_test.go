@@ -346,6 +346,42 @@ func TestDamageOnTheWayHealsAndDamageAtRestDoesNot(t *testing.T) {
 	}
 }
 
+// shears answers a Fetch as a plugin does that cuts the spool file once it has said that all is there.
+type shears struct {
+	Store
+	times int
+}
+
+// Fetch implements Store.
+func (s *shears) Fetch(ctx context.Context, req sdk.GetRequest, f *os.File, off int64) (int64, error) {
+	n, err := s.Store.Fetch(ctx, req, f, off)
+	if err == nil && s.times > 0 {
+		s.times--
+		err = f.Truncate(off + n/2)
+	}
+	return n, err
+}
+
+func TestASpoolFileThatIsCutAfterItsEndIsReadAgain(t *testing.T) {
+	files := content{"state.db": noise(2, mib)}
+	a := newAuthor(t)
+	c := a.commit(10, files)
+	for times, heals := range map[int]bool{1: true, corruptAttempts - 1: true, corruptAttempts: false} {
+		_, local := localOf(t)
+		r := readerOf(t, a.mem)
+		r.store = &shears{Store: r.store, times: times}
+		pulled, err := r.Pull(t.Context(), PullRequest{Local: local, Spool: spoolOf(t)})
+		switch {
+		case heals && err == nil:
+			sameFiles(t, pinOf(t, local, pulled.Manifest.ID).Dir(), files)
+		case heals:
+			t.Errorf("cut %d times: %v", times, err)
+		case !errors.Is(err, repository.ErrCorrupt) || !strings.Contains(err.Error(), c.Packs[0].String()) || !strings.Contains(err.Error(), "the plugin said that all of the range is there"):
+			t.Errorf("cut %d times: %v", times, err)
+		}
+	}
+}
+
 func flip(b []byte) []byte { b[len(b)/2] ^= 1; return b }
 
 func cut(b []byte) []byte { return b[:len(b)-1] }

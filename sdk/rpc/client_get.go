@@ -86,7 +86,8 @@ func (w *wire) startGet(ctx context.Context, req sdk.GetRequest, sink *pb.FileRa
 }
 
 func (g *getting) start(rpc pb.TargetClient, req *pb.GetRequest) (err error) {
-	if g.stream, err = rpc.Get(g.ctx, req); err != nil {
+	g.stream, err = opened(g.watch, func() (grpc.ServerStreamingClient[pb.GetEvent], error) { return rpc.Get(g.ctx, req) })
+	if err != nil {
 		return fromStatus(g.ctx, "get", g.key, err)
 	}
 	for {

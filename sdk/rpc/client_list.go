@@ -18,8 +18,10 @@ func (w *wire) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Obje
 	return func(yield func(sdk.Object, error) bool) {
 		ctx, watch := newWatch(ctx, w.clocks)
 		defer watch.stop()
-		stream, err := w.rpc.List(ctx, &pb.ListRequest{
-			Op: w.op.Add(1), Prefix: req.Prefix, StartAfter: req.StartAfter, Limit: int32(min(max(req.Limit, 0), pageObjects)),
+		stream, err := opened(watch, func() (grpc.ServerStreamingClient[pb.ListPage], error) {
+			return w.rpc.List(ctx, &pb.ListRequest{
+				Op: w.op.Add(1), Prefix: req.Prefix, StartAfter: req.StartAfter, Limit: int32(min(max(req.Limit, 0), pageObjects)),
+			})
 		})
 		if err != nil {
 			yield(sdk.Object{}, fromStatus(ctx, "list", req.Prefix, err))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"google.golang.org/grpc"
+
 	"github.com/cairnsync/cairn/sdk"
 	"github.com/cairnsync/cairn/sdk/internal/pb"
 )
@@ -18,7 +20,7 @@ func (w *wire) Put(ctx context.Context, put sdk.PutRequest) (sdk.PutResult, erro
 	}
 	ctx, watch := newWatch(ctx, w.clocks)
 	defer watch.stop()
-	stream, err := w.rpc.Put(ctx, req)
+	stream, err := opened(watch, func() (grpc.ServerStreamingClient[pb.PutEvent], error) { return w.rpc.Put(ctx, req) })
 	if err != nil {
 		return sdk.PutResult{}, fromStatus(ctx, "put", put.Key, err)
 	}

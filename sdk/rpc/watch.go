@@ -76,6 +76,13 @@ func (w *watch) stop() {
 	w.cancel(context.Canceled)
 }
 
+// opened makes the call of a stream under the watch: without a stream from the plugin, and room for the request in it, no event can come.
+func opened[S any](w *watch, call func() (S, error)) (S, error) {
+	w.wait()
+	defer w.heard()
+	return call()
+}
+
 // next waits for one event of a stream under the watch.
 func next[E any](w *watch, stream interface{ Recv() (*E, error) }) (*E, error) {
 	w.pace.event(w.over)
