@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cairnsync/cairn/sdk/client"
 )
@@ -91,6 +92,31 @@ func TestATargetThatCannotBeClaimedLeavesThePrimaryInPlace(t *testing.T) {
 	if _, err := p.standby.SyncCheckpoint(t.Context(), "p", true); err == nil || !strings.Contains(err.Error(), "held") {
 		t.Errorf("the push: %v", err)
 	}
+}
+
+// The folder of the target is away when the standby is activated, an empty one lies in its place for a while, and then it is back: what is due is pushed
+// though nothing new comes, and status never says that it was confirmed while nobody could look.
+func TestATargetThatComesBackAfterAnActivationGetsWhatIsDue(t *testing.T) {
+	w := newWorld(t)
+	seedTarget(w)
+	h := w.start(conf{data: "elsewhere", initial: "standby", pull: "100ms", push: "200ms", checkpoint: "100ms"}, quick)
+	h.followed()
+	away := w.target + ".away"
+	must(t, os.Rename(w.target, away))
+	activated := time.Now()
+	h.activate(client.ActivateOptions{AcceptLocal: true})
+	if c := h.view("p").Targets[0].Committed; c == nil || c.Created.After(activated) {
+		t.Errorf("committed %+v, and since %s nobody could look", c, activated)
+	}
+	must(t, os.Mkdir(w.target, 0o700))
+	h.insert(200, 202)
+	h.until("it is held", func() bool { return h.view("p").Targets[0].State == "held" })
+	must(t, os.RemoveAll(w.target))
+	must(t, os.Rename(away, w.target))
+	h.until("what is due is pushed", func() bool {
+		v := h.view("p")
+		return v.Targets[0].State == "ready" && v.Targets[0].Committed != nil && v.Targets[0].Committed.Step == v.Step
+	})
 }
 
 func TestAnActivationThatCrashedIsGoneOnWith(t *testing.T) {

@@ -22,13 +22,14 @@ func (p *pipeline) unclaimed() (late []*syncer.Worker) {
 
 // claimLate claims such a target as soon as it answers, for a pipeline with nothing new to push would leave the primary before at work there. It ends
 // with ctx, when a push has claimed, or when another writer did.
-func (p *pipeline) claimLate(ctx context.Context, w *syncer.Worker) {
-	again(ctx, func() (done bool) {
+func (p *pipeline) claimLate(ctx context.Context, r *run, w *syncer.Worker) {
+	p.host.opts.pace.again(ctx, func() (done bool) {
 		if w.Status().Epoch != 0 {
 			return true
 		}
 		_, err := w.Claim(ctx)
 		_, fenced := errors.AsType[*syncer.FencedError](err)
+		r.loop.Wake() // a target that was held is ready now, or the other way round: a push may be due there
 		if err != nil && !fenced && ctx.Err() == nil {
 			p.log.Warn("a target is still not claimed", "target", w.Status().Target, "error", err)
 		}

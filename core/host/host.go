@@ -40,6 +40,7 @@ type Options struct {
 	Hook func(point string)
 
 	around func(syncer.Store) syncer.Store // puts the faults of a test around every target's store
+	pace   pace                            // zero = the usual one
 }
 
 // ErrRun is what a second Run of one Host returns.
@@ -80,6 +81,9 @@ func New(cfg *config.Config, opts Options) (*Host, error) {
 	}
 	if opts.Circuit == nil {
 		opts.Circuit = builtIn(opts.Now)
+	}
+	if opts.pace == (pace{}) {
+		opts.pace = usual()
 	}
 	hostname, err := os.Hostname()
 	if err != nil {

@@ -67,6 +67,11 @@ func (w *world) runChanged(cfg *config.Config, inside func(*Host), change ...fun
 	return r
 }
 
+// quick is a host that does not take long over a store that does not answer.
+func quick(o *Options) {
+	o.pace = pace{remote: time.Second, first: 10 * time.Millisecond, most: 100 * time.Millisecond}
+}
+
 // stop ends the host in order and waits for it.
 func (r *liveHost) stop() {
 	r.t.Helper()

@@ -2,33 +2,10 @@ package host
 
 import (
 	"context"
-	"time"
 
 	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/syncer"
 )
-
-// The waits between two attempts to reach a target that did not answer.
-const (
-	firstAgain = time.Second
-	againMost  = time.Minute
-)
-
-// again calls try after one second, two, four and so on, up to once a minute, until it says that it is done or ctx ends.
-func again(ctx context.Context, try func() (done bool)) {
-	for wait := firstAgain; ; wait = min(2*wait, againMost) {
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-		if try() {
-			return
-		}
-	}
-}
 
 // lookOnce looks, beside the loop of a run that has begun, whether the repository is still ours, until it gets an answer: with nothing to push nobody
 // else would, and a primary that was taken over while it was down would call itself up to date. A run that has its answer makes no more calls.
@@ -44,7 +21,7 @@ func (p *pipeline) lookOnce(ctx context.Context, r *run, w *syncer.Worker) {
 		return s.Condition == syncer.Fenced || s.Condition == syncer.Held // else somebody may put it right
 	}
 	if !try() {
-		again(ctx, try)
+		p.host.opts.pace.again(ctx, try)
 	}
 }
 

@@ -40,7 +40,7 @@ func (p *pipeline) RemoteCheckpoints(ctx context.Context, target string) ([]clie
 
 // listed reads what one target holds, and tells what is known to be broken of it.
 func (p *pipeline) listed(ctx context.Context, block config.Sync) ([]syncer.CommitInfo, *syncer.Damage, error) {
-	reader, err := p.reader(block, remoteBudget)
+	reader, err := p.reader(block, p.host.opts.pace.remote)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,9 +84,6 @@ func left(commits []syncer.CommitInfo) string {
 	newest := slices.MaxFunc(commits, func(a, b syncer.CommitInfo) int { return cmp.Compare(a.Number, b.Number) })
 	return fmt.Sprintf("the newest checkpoint that is listed there now is commit %d, of step %d; `cairn remote list PIPELINE --config FILE` lists what is left", newest.Number, newest.Checkpoint.Step)
 }
-
-// remoteBudget is how long one call to a store is repeated while somebody waits for an answer of the API.
-const remoteBudget = 30 * time.Second
 
 // merger puts the commits of several targets into one list. A checkpoint has a row for each number that it was committed as, so that each row
 // can be restored by its number: targets count for themselves, and a repair commits the same checkpoint anew.

@@ -25,7 +25,7 @@ func (p *pipeline) Adopt(ctx context.Context, target string) error {
 	if w == nil {
 		return p.unknownTarget(target)
 	}
-	ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+	ctx, cancel := context.WithTimeout(ctx, p.host.opts.pace.remote)
 	defer cancel()
 	if err := w.Adopt(ctx); err != nil {
 		return targetError(explained(err))

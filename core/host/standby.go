@@ -132,7 +132,7 @@ func (p *pipeline) becomeStandby() error {
 func (p *pipeline) leftState() string { return p.dir.State() + ".before-standby" }
 
 func (p *pipeline) newFollower(block config.Sync) (*syncer.Follower, error) {
-	own, err := p.reader(block, remoteBudget)
+	own, err := p.reader(block, p.host.opts.pace.remote)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (p *pipeline) newFollower(block config.Sync) (*syncer.Follower, error) {
 		Now: p.host.opts.Now, Log: p.log.Named("syncer"),
 	}
 	if seed, ok := p.cfg.Backend.Seed(); ok {
-		if cfg.Seed, err = p.seedReader(seed, remoteBudget); err != nil {
+		if cfg.Seed, err = p.seedReader(seed, p.host.opts.pace.remote); err != nil {
 			return nil, err
 		}
 		cfg.SeedName, cfg.SeedFrom = seed.Target, p.seedSelector(seed)

@@ -218,7 +218,7 @@ func (p *pipeline) workerConfig(block config.Sync, record checkpoint.Pipeline, i
 		Pipeline: record.ID, PipelineName: p.cfg.Name, Writer: repository.Writer{ID: record.Writer, Incarnation: incarnation},
 		Host: p.host.hostname, WrittenBy: p.host.opts.Version,
 		Local: p.dir.Checkpoints(), Spool: p.host.spool, StateFile: p.dir.SyncFile(block.Target),
-		Fencing: syncer.Fencing(block.Fencing), Slots: t.slots, Retention: policy(block.Retention), AskBudget: remoteBudget,
+		Fencing: syncer.Fencing(block.Fencing), Slots: t.slots, Retention: policy(block.Retention), AskBudget: p.host.opts.pace.remote,
 		Now: p.host.opts.Now, Log: p.log.Named("syncer"),
 	}
 }

@@ -110,11 +110,11 @@ func (t *takeover) owner(ctx context.Context) (uuid.UUID, error) {
 	if id := t.p.known().ID; id != uuid.Nil {
 		return id, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+	ctx, cancel := context.WithTimeout(ctx, t.p.host.opts.pace.remote)
 	defer cancel()
 	var silent []error
 	for _, c := range t.claims {
-		reader, err := t.p.reader(c.block, remoteBudget)
+		reader, err := t.p.reader(c.block, t.p.host.opts.pace.remote)
 		if err != nil {
 			return uuid.Nil, err
 		}
@@ -175,12 +175,12 @@ func (t *takeover) claim(ctx context.Context) error {
 }
 
 func (c *claim) make(ctx context.Context, p *pipeline) {
-	ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+	ctx, cancel := context.WithTimeout(ctx, p.host.opts.pace.remote)
 	defer cancel()
 	if c.claimed, c.err = c.worker.Claim(ctx); c.err != nil {
 		return
 	}
-	if c.reader, c.err = p.reader(c.block, remoteBudget); c.err != nil {
+	if c.reader, c.err = p.reader(c.block, p.host.opts.pace.remote); c.err != nil {
 		return
 	}
 	c.newest = c.claimed.Newest

@@ -89,7 +89,7 @@ func (t *takeover) fetchSeed(ctx context.Context) error {
 	if !ok || silent || t.chosen != nil && !t.chosen.Seed {
 		return nil
 	}
-	reader, err := t.p.seedReader(seed, remoteBudget)
+	reader, err := t.p.seedReader(seed, t.p.host.opts.pace.remote)
 	if err != nil {
 		return err
 	}

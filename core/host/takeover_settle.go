@@ -152,7 +152,7 @@ func (t *takeover) overrule(ctx context.Context, c *claim, ours checkpoint.Manif
 	case !t.asked.AcceptLocal || t.p.pinned() == ours.ID:
 		t.warn("commit %d of target %q (step %d) is not in the state that starts: pushes there are held until `cairn pipeline adopt PIPELINE TARGET`", newest.Number, name, newest.Checkpoint.Step)
 	default:
-		ctx, cancel := context.WithTimeout(ctx, remoteBudget)
+		ctx, cancel := context.WithTimeout(ctx, t.p.host.opts.pace.remote)
 		defer cancel()
 		if err := c.worker.Adopt(ctx); err != nil {
 			t.warn("target %q is held until it is adopted: %v", name, err)

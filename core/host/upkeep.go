@@ -82,7 +82,7 @@ func (p *pipeline) keepLooping(ctx context.Context, r *run) error {
 		beside = append(beside, func(ctx context.Context) { p.lookOnce(ctx, r, w) })
 	}
 	for _, w := range r.late {
-		beside = append(beside, func(ctx context.Context) { p.claimLate(ctx, w) })
+		beside = append(beside, func(ctx context.Context) { p.claimLate(ctx, r, w) })
 	}
 	return alongside(ctx, beside, func() error {
 		err := r.loop.Run(ctx)

@@ -78,7 +78,7 @@ func (p *pipeline) verify(ctx context.Context, block config.Sync, req syncer.Ver
 	if w := p.worker(block.Target); w != nil {
 		return w.Verify(ctx, req)
 	}
-	reader, err := p.reader(block, remoteBudget)
+	reader, err := p.reader(block, p.host.opts.pace.remote)
 	if err != nil {
 		return syncer.VerifyReport{}, err
 	}
