@@ -278,11 +278,13 @@ func writeRepaired(w io.Writer, v client.RepairView) {
 	}
 }
 
-// writeProof tells how old the last proof is, and what is known to be broken.
+// writeProof tells how old the last proof is, and those that went deeper, and what is known to be broken.
 func writeProof(w io.Writer, pipeline string, t client.TargetView, now time.Time) {
 	switch {
 	case t.Proof != nil:
-		fmt.Fprintf(w, "    proven %s ago (%s): commit %d%s\n", ago(now, t.Proof.At), level(t.Proof.Level, t.Proof.Sample), t.Proof.Commit, before(t.Proof.Commits))
+		for _, p := range append([]client.ProofView{*t.Proof}, t.Deeper...) {
+			fmt.Fprintf(w, "    proven %s ago (%s): commit %d%s\n", ago(now, p.At), level(p.Level, p.Sample), p.Commit, before(p.Commits))
+		}
 	case t.Committed != nil && t.Damage == nil:
 		fmt.Fprintf(w, "    never proven from here: `cairn remote verify %s` does it\n", pipeline)
 	}

@@ -158,6 +158,9 @@ func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 	view.State, view.Reason, view.Failures, view.Trouble = string(s.Condition), s.Reason, s.Failures, s.Trouble
 	view.LookedAt = wall(s.Looked)
 	view.Proof, view.Damage = proofView(s.Proof), damageView(s.Damage)
+	for _, p := range s.Deeper {
+		view.Deeper = append(view.Deeper, *proofView(&p))
+	}
 	view.Maintenance = maintenanceView(s.Maintenance)
 	view.Warnings, view.Rights = syncer.Warnings(s.Fencing, s.Rights), rightsView(s.Rights)
 	l.warnUnclaimed(view, s)

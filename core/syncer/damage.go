@@ -154,7 +154,31 @@ func united(a, b []uint64) []uint64 {
 // damaged takes over what is known to be broken: no proof speaks for a commit of it.
 func (s *state) damaged(d *Damage) {
 	s.Damage = d
-	if s.Proof != nil && d.breaks(s.Proof.Commit) {
-		s.Proof = nil
+	s.keepProofs(func(p Proof) bool { return !d.breaks(p.Commit) })
+}
+
+// proven takes over a proof. Older ones stay beside it as long as they went deeper than all after them.
+func (s *state) proven(latest Proof) {
+	s.keepProofs(func(p Proof) bool { return p.depth() > latest.depth() })
+	if s.Proof != nil {
+		s.Deeper = slices.Insert(s.Deeper, 0, *s.Proof)
+	}
+	s.Proof = &latest
+}
+
+// keepProofs lets go of the others. What is shown of the state shares the list, so it is made anew.
+func (s *state) keepProofs(keep func(Proof) bool) {
+	var kept []Proof
+	if s.Proof != nil && keep(*s.Proof) {
+		kept = append(kept, *s.Proof)
+	}
+	for _, p := range s.Deeper {
+		if keep(p) {
+			kept = append(kept, p)
+		}
+	}
+	s.Proof, s.Deeper = nil, nil
+	if len(kept) > 0 {
+		s.Proof, s.Deeper = &kept[0], slices.Clip(kept[1:])
 	}
 }

@@ -49,6 +49,7 @@ type state struct {
 
 	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed; a memory for status, every session asks for itself
 	Proof   *Proof       `json:"proof,omitempty"`  // of the last verification that found nothing wrong; never of a commit that Damage names
+	Deeper  []Proof      `json:"deeper_proofs,omitempty"`
 	Damage  *Damage      `json:"damage,omitempty"` // nil = none is known
 	Adopted *adoption    `json:"adopted,omitempty"`
 	LastJob uint64       `json:"last_job"`
@@ -118,7 +119,7 @@ func (s *state) lose() {
 	if s.Committed != nil {
 		s.Committed, s.Lost = nil, s.Committed
 	}
-	s.Proof, s.Damage = nil, nil
+	s.Proof, s.Deeper, s.Damage = nil, nil, nil
 }
 
 // held is the newest commit of ours that we know to have been there; nil = none, or the operator gave it up.
@@ -141,7 +142,10 @@ func (s *state) olderThanRecords(checkpoint uuid.UUID) bool {
 }
 
 // forget gives up what was there: the operator has seen that it is not.
-func (s *state) forget() { s.Committed, s.Lost, s.Proof, s.Damage = nil, nil, nil, nil }
+func (s *state) forget() {
+	s.Committed, s.Lost = nil, nil
+	s.Proof, s.Deeper, s.Damage = nil, nil, nil
+}
 
 // succeeded moves what the job's trigger may move. The commit exists and has been confirmed.
 func (s *state) succeeded(rec JobRecord) {

@@ -42,7 +42,7 @@ func FuzzSyncState(f *testing.F) {
 	full := fresh
 	full.Committed = &CommitRef{Number: 3, Checkpoint: uuid.UUID{1}, Step: 9, At: fresh.FirstSeen}
 	full.Failure = &Failure{Checkpoint: uuid.UUID{2}, Error: "no", At: fresh.FirstSeen}
-	full.Proof, full.Adopted = &Proof{Commit: 3}, &adoption{Commit: 3}
+	full.Proof, full.Deeper, full.Adopted = &Proof{Commit: 3}, []Proof{{Level: VerifyDeep, Commit: 2}}, &adoption{Commit: 3}
 	full.Damage = &Damage{At: fresh.FirstSeen, Level: VerifyDeep, Commits: []uint64{2}}
 	full.begin(Job{Checkpoint: uuid.UUID{3}, Trigger: Requested}, fresh.FirstSeen)
 	full.keep(JobRecord{ID: 1, State: JobRunning, Started: fresh.FirstSeen})

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -228,6 +229,60 @@ func TestAProofIsKeptOverARestartAndGoesWithWhatItProved(t *testing.T) {
 	}
 	if got := w.Status().Proof; got != nil {
 		t.Errorf("a proof of what is gone: %+v", got)
+	}
+}
+
+func TestAShallowerProofStandsBesideTheDeeperOnesAndADeeperOneAlone(t *testing.T) {
+	b, w, newest, _ := pushed(t)
+	verify := func(req VerifyRequest) {
+		t.Helper()
+		if rep, err := w.Verify(t.Context(), req); err != nil || rep.Proof == nil {
+			t.Fatalf("verify %+v, %v", rep.Problems, err)
+		}
+	}
+	shown := func() []string {
+		s := w.Status()
+		var all []string
+		for _, p := range append([]Proof{*s.Proof}, s.Deeper...) {
+			all = append(all, fmt.Sprintf("%s %g of %d", p.Level, p.Fraction, p.Commit))
+		}
+		return all
+	}
+	verify(VerifyRequest{Level: VerifyDeep})
+	before := w.Status().Proof.At
+	if err := b.push(w, newest, Requested); err != nil {
+		t.Fatal(err)
+	}
+	verify(VerifyRequest{Level: VerifySample, Fraction: 0.2})
+	verify(VerifyRequest{})
+	verify(VerifyRequest{Level: VerifySample, Fraction: 0.5})
+	verify(VerifyRequest{})
+	verify(VerifyRequest{})
+	w = b.restart()
+	if got, want := shown(), []string{"metadata 0 of 3", "sample 0.5 of 3", "deep 0 of 3"}; !slices.Equal(got, want) {
+		t.Errorf("proofs %q, want %q", got, want)
+	}
+	if got := w.Status().Deeper[1].At; !got.Equal(before) {
+		t.Errorf("the deepest proof is of %s, want %s", got, before)
+	}
+	verify(VerifyRequest{Level: VerifyDeep})
+	if got, want := shown(), []string{"deep 0 of 3"}; !slices.Equal(got, want) {
+		t.Errorf("proofs %q, want %q", got, want)
+	}
+}
+
+func TestAProofOfABrokenCommitLeavesADeeperOneOfAnother(t *testing.T) {
+	s := state{}
+	s.proven(Proof{Level: VerifyDeep, Commit: 3})
+	s.proven(Proof{Level: VerifyMetadata, Commit: 5})
+	s.damaged(&Damage{Level: VerifyDeep, Commits: []uint64{5}})
+	if s.Proof == nil || s.Proof.Commit != 3 || len(s.Deeper) != 0 {
+		t.Errorf("proof %+v, deeper %+v", s.Proof, s.Deeper)
+	}
+	s.proven(Proof{Level: VerifyMetadata, Commit: 6})
+	s.damaged(&Damage{Level: VerifyDeep, Commits: []uint64{3}})
+	if s.Proof == nil || s.Proof.Commit != 6 || len(s.Deeper) != 0 {
+		t.Errorf("proof %+v, deeper %+v", s.Proof, s.Deeper)
 	}
 }
 

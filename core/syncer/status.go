@@ -37,12 +37,13 @@ type Status struct {
 	Rights  *ProbeReport `json:"rights,omitempty"` // as last probed, in this run or one before; nil = never
 
 	Committed  *CommitRef `json:"committed,omitempty"`
-	Lost       *CommitRef `json:"lost,omitempty"`   // what Committed was before the repository was seen to be gone; nil = it was not
-	Proof      *Proof     `json:"proof,omitempty"`  // of the last verification that found nothing wrong; nil = never, or what it proved has gone or is broken
-	Damage     *Damage    `json:"damage,omitempty"` // nil = none is known; nobody changes it
-	Success    uuid.UUID  `json:"success"`          // last id committed by a requested job; Nil = none
-	Periodic   uuid.UUID  `json:"periodic"`         // last id committed by a periodic job; Nil = none
-	PeriodicAt time.Time  `json:"periodic_at"`      // when that job ended, else the first start of this sync block
+	Lost       *CommitRef `json:"lost,omitempty"`          // what Committed was before the repository was seen to be gone; nil = it was not
+	Proof      *Proof     `json:"proof,omitempty"`         // of the last verification that found nothing wrong; nil = never, or what it proved has gone or is broken
+	Deeper     []Proof    `json:"deeper_proofs,omitempty"` // older ones that went deeper than all after them, newest first; nobody changes them
+	Damage     *Damage    `json:"damage,omitempty"`        // nil = none is known; nobody changes it
+	Success    uuid.UUID  `json:"success"`                 // last id committed by a requested job; Nil = none
+	Periodic   uuid.UUID  `json:"periodic"`                // last id committed by a periodic job; Nil = none
+	PeriodicAt time.Time  `json:"periodic_at"`             // when that job ended, else the first start of this sync block
 
 	Failure         *Failure  `json:"failure,omitempty"`
 	PeriodicFailure *Failure  `json:"periodic_failure,omitempty"`
@@ -67,7 +68,7 @@ func (w *Worker) Status() Status {
 		Target: w.cfg.Target, Prefix: w.cfg.Prefix,
 		Condition: w.condition, Reason: w.reason, Behind: w.behind, Epoch: w.epoch, Head: w.head, TakenBy: w.takenBy,
 		Looked: w.shown.Looked, Fencing: cmp.Or(w.cfg.Fencing, FencingRequired), Rights: w.shown.Rights,
-		Committed: w.shown.Committed, Lost: w.shown.Lost, Proof: w.shown.Proof, Damage: w.shown.Damage,
+		Committed: w.shown.Committed, Lost: w.shown.Lost, Proof: w.shown.Proof, Deeper: w.shown.Deeper, Damage: w.shown.Damage,
 		Success: w.shown.Success, Periodic: w.shown.Periodic, PeriodicAt: w.shown.PeriodicAt,
 		Failure: w.shown.Failure, PeriodicFailure: w.shown.PeriodicFailure, FailedAt: w.shown.FailedAt, Failures: w.shown.Failures,
 		Trouble: w.trouble, Maintenance: w.maintenance,

@@ -82,6 +82,17 @@ type Proof struct {
 	Commits    int         `json:"commits"`            // how many were
 }
 
+// depth orders verifications by the part of the chunks that they read.
+func (p Proof) depth() float64 {
+	switch p.Level {
+	case VerifyDeep:
+		return 1
+	case VerifySample:
+		return p.Fraction
+	}
+	return 0
+}
+
 // ProblemKind is a class of problem.
 type ProblemKind string
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Verify is Reader.Verify for the worker's own repository, beside its pushes: what the worker knows to have been committed there must be there, or
-// what has come after it, also once it was seen to be gone. A proof, and damage that was found, is kept and shown in Status; while damage is known that this verification was not deep enough to see, the report
+// what has come after it, also once it was seen to be gone. A proof, and damage that was found, is kept and shown in Status, a proof beside the older ones that went deeper; while damage is known that this verification was not deep enough to see, the report
 // says so and proves nothing. A running push does not delay it, but for the moment in which that is saved.
 func (w *Worker) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, error) {
 	reader, err := w.reader()
@@ -47,7 +47,7 @@ func (w *Worker) verified(ctx context.Context, rep VerifyReport, alone bool, kno
 	}
 	rep = w.state.Damage.known(rep, alone)
 	if rep.Proof != nil && !alone {
-		w.state.Proof = rep.Proof
+		w.state.proven(*rep.Proof)
 	}
 	w.remember()
 	return rep, nil

@@ -84,6 +84,7 @@ type TargetView struct {
 	Committed *Point      `json:"committed" doc:"Newest checkpoint committed there by this pipeline; null when there is none."`
 	Behind    *uint64     `json:"behind_steps" doc:"Steps of the live state that a loss of this machine would take, if only this target were left; null when nothing is committed."`
 	Proof     *ProofView  `json:"proof" doc:"Last verification of the repository that found nothing wrong; null when there was none, or when what it proved has gone or is known to be broken."`
+	Deeper    []ProofView `json:"deeper_proofs,omitempty" doc:"Older verifications that found nothing wrong and went deeper than all after them, newest first."`
 	Damage    *DamageView `json:"damage" doc:"What is known to be broken there, until a verification as deep as the one that found it finds it whole, or retention lets it go; null when nothing is."`
 	Verifying *Progress   `json:"verifying" doc:"How far the verification is that reads chunks there for somebody now; null when none does."`
 	NextPush  *time.Time  `json:"next_push" doc:"When the next periodic push falls due; null when none is scheduled."`
