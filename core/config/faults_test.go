@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -292,6 +293,50 @@ func TestOneFaultIsToldOnce(t *testing.T) {
 	} {
 		if _, found := load(t, text); len(found) != 1 {
 			t.Errorf("%s: %d faults: %v", name, len(found), found)
+		}
+	}
+}
+
+// What a fault leaves unknown is not asked after, and not told as a second one.
+func TestAFaultHidesNoOtherOfItsBlockAndMakesNone(t *testing.T) {
+	const settings = "prefix = \"UP\"\nfencing = \"maybe\"\nretention { min_count = 0 }"
+	inBlock := []string{"prefix cannot be \"UP\"", "fencing cannot be \"maybe\"", "min_count is out of range"}
+	for _, row := range []struct {
+		name, text string
+		want       []string
+	}{
+		{
+			"a sync block for an unknown target", sync("sync \"away\" {\npush_interval = \"soon\"\npull_interval = \"1x\"\n" + settings + "\n}\n}\ninitial = \"standby\"\ncheckpoint {"),
+			append([]string{"no target is named \"away\"", "push_interval is not a duration: \"soon\"", "pull_interval is not a duration: \"1x\""}, inBlock...),
+		},
+		{"object storage without a target", pipeline("p", "storage \"object\" {\n"+settings+"\n}"), append([]string{`storage "object" names no target`}, inBlock...)},
+		{"object storage whose target is no text", pipeline("p", "storage \"object\" {\ntarget = 5\n"+settings+"\n}"), append([]string{"target must be a string, not a number"}, inBlock...)},
+		{
+			"a seed on an unknown target", sync("seed \"away\" {\nprefix = \"UP\"\nfrom = \"newest\"\n}"),
+			[]string{"no target is named \"away\"", "prefix cannot be \"UP\"", "from cannot be \"newest\"", "the seed is never looked at"},
+		},
+		{
+			"a start point that is none", sync("start_from_checkpoint = \"newest\"\nseed \"away\" {}"),
+			[]string{"start_from_checkpoint cannot be \"newest\"", "no target is named \"away\""},
+		},
+		{
+			"a plugin without a name", "plugin \"X x\" {\nchecksum = \"md5\"\nmemory_limit = \"1\"\n}\n" + pipeline("p", `storage "file" {}`),
+			[]string{"plugin cannot be named \"X x\"", "checksum cannot be \"md5\"", "memory_limit is no size in its range: \"1\""},
+		},
+		{"a path that is no text", inputs("apply = \"SELECT 1\"\nfile {\npath = 5\nformat = \"csv\"\n}"), []string{"path must be a path, not a number"}},
+	} {
+		_, found := load(t, row.text)
+		var got []string
+		for _, one := range found {
+			got = append(got, one.Summary)
+			if one.Line == 0 || one.Snippet == "" || one.Remedy == "" {
+				t.Errorf("%s: a fault without its line, its source or its remedy: %+v", row.name, one)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(row.want)
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: told\n%s\nwant\n%s", row.name, strings.Join(got, "\n"), strings.Join(row.want, "\n"))
 		}
 	}
 }

@@ -117,8 +117,8 @@ func (s section) fileBackend(p Pipeline, cfg *Config, claims *claims) Backend {
 		seen[inner.label] = inner.labels
 		if ok {
 			claims.repository(inner, p, block)
-			backend.repos = append(backend.repos, block)
 		}
+		backend.repos = append(backend.repos, block) // one at fault too, so that only the true fault is told
 	}
 	s.beginnings(p, cfg, &backend)
 	return backend
@@ -129,14 +129,19 @@ func (s section) objectBackend(p Pipeline, cfg *Config, claims *claims) Backend 
 	backend := Backend{
 		Type: ObjectBackend, Path: s.folder(p, cfg, claims), Start: Start{From: "latest", FailIfNoCheckpoint: s.boolean("fail_if_no_checkpoint")},
 	}
-	if !s.has("target") {
+	seen := len(s.found)
+	target := s.text("target")
+	switch {
+	case !s.has("target"):
 		s.fault(s.at, `storage "object" names no target`, `Add target = "NAME", of a target block of this file.`)
+	case s.opts.OnlyTarget != "" && target != s.opts.OnlyTarget:
 		return backend
 	}
-	if name := s.text("target"); s.opts.OnlyTarget != "" && name != s.opts.OnlyTarget {
+	if len(s.found) > seen {
+		s.belowTarget(p)
 		return backend
 	}
-	if repo, ok := s.repository(s.text("target"), s.where("target"), p, cfg); ok {
+	if repo, ok := s.repository(target, s.where("target"), p, cfg); ok {
 		claims.repository(s, p, repo)
 		backend.repos = []Sync{repo}
 	}

@@ -199,9 +199,10 @@ func (s section) duration(name string) time.Duration {
 
 // path is absolute: a relative one stands under base.
 func (s section) path(name, base string) string {
+	seen := len(s.found)
 	written := s.text(name)
 	if written == "" {
-		if s.has(name) {
+		if s.has(name) && len(s.found) == seen {
 			s.fault(s.where(name), fmt.Sprintf("%s is empty", name), "Give a path or leave it out.")
 		}
 		return ""

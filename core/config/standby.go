@@ -48,19 +48,23 @@ func (s section) seed(p Pipeline, cfg *Config, backend *Backend) {
 	}
 	inner := s.load(blocks[0])
 	seed := Seed{Target: inner.label, From: inner.whichCheckpoint("from")}
-	var ok bool
-	if seed.Prefix, ok = inner.place(inner.label, inner.labels, p, cfg); !ok {
-		return
-	}
-	for _, own := range backend.repos {
-		if own.Target == seed.Target && (inside(own.Prefix, seed.Prefix) || inside(seed.Prefix, own.Prefix)) {
-			s.fault(inner.at, fmt.Sprintf("the seed is the pipeline's own repository %q on target %q", own.Prefix, own.Target),
-				"It is looked at anyway: name another pipeline's prefix, or remove the block.")
-			return
-		}
+	backend.seed = &seed
+	prefix, ok := inner.prefix(p)
+	if seed.Prefix = prefix; inner.known(inner.label, inner.labels, cfg) && ok {
+		inner.refuseOwnRepository(seed, backend.repos)
 	}
 	if _, follows := backend.Follows(); backend.Start.From == "" && !follows {
 		s.fault(inner.at, "the seed is never looked at", `Set start_from_checkpoint = "latest" beside it, or remove the block: without that attribute only local state is started.`)
 	}
-	backend.seed = &seed
+}
+
+// refuseOwnRepository reports a seed that is where the pipeline writes itself.
+func (s section) refuseOwnRepository(seed Seed, repos []Sync) {
+	for _, own := range repos {
+		if own.Target == seed.Target && validPrefix(own.Prefix) && (inside(own.Prefix, seed.Prefix) || inside(seed.Prefix, own.Prefix)) {
+			s.fault(s.at, fmt.Sprintf("the seed is the pipeline's own repository %q on target %q", own.Prefix, own.Target),
+				"It is looked at anyway: name another pipeline's prefix, or remove the block.")
+			return
+		}
+	}
 }

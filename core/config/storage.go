@@ -12,7 +12,7 @@ func (s section) start() Start {
 	return Start{From: s.whichCheckpoint("start_from_checkpoint"), FailIfNoCheckpoint: s.boolean("fail_if_no_checkpoint")}
 }
 
-// whichCheckpoint is "", "latest" or a uuid.
+// whichCheckpoint is "", "latest" or a uuid, or at fault.
 func (s section) whichCheckpoint(name string) string {
 	from := s.text(name)
 	if from == "" || from == "latest" {
@@ -21,27 +21,34 @@ func (s section) whichCheckpoint(name string) string {
 	id, err := uuid.Parse(from)
 	if err != nil || id.String() != from {
 		s.fault(s.where(name), fmt.Sprintf("%s cannot be %q", name, from), `Write "latest", the uuid of a checkpoint (lower case, with dashes), or leave it out.`)
-		return ""
 	}
 	return from
 }
 
 func (s section) sync(p Pipeline, cfg *Config) (Sync, bool) {
 	block, ok := s.repository(s.label, s.labels, p, cfg)
-	if !ok {
-		return block, false
-	}
 	block.PushInterval, block.PullInterval, block.PushOnShutdown = s.duration("push_interval"), s.duration("pull_interval"), s.boolean("push_on_shutdown")
+	if s.has("pull_interval") && block.PullInterval == 0 {
+		block.PullInterval = 1 // its fault is told: that nothing is followed would be a false one
+	}
 	if every := p.Checkpoint.Interval; block.PushInterval > 0 && every > block.PushInterval {
 		s.warn(s.where("push_interval"), fmt.Sprintf("push_interval is shorter than the checkpoint interval of %s", every), "There is nothing new to push more often than checkpoints are taken.")
 	}
-	return block, true
+	return block, ok
 }
 
-// repository is what sync blocks and object storage have in common: the place below a prefix of a target, which is named at the given place.
+// repository is what sync blocks and object storage have in common: the place below a prefix of a target, which is named at the given place. It is
+// false when the target or the prefix is at fault.
 func (s section) repository(target string, at hcl.Range, p Pipeline, cfg *Config) (Sync, bool) {
-	prefix, ok := s.place(target, at, p, cfg)
-	return Sync{Target: target, Prefix: prefix, Fencing: s.text("fencing"), Retention: s.retention()}, ok
+	repo, ok := s.belowTarget(p)
+	repo.Target = target
+	return repo, s.known(target, at, cfg) && ok
+}
+
+// belowTarget is a repository but for the target that it lies on.
+func (s section) belowTarget(p Pipeline) (Sync, bool) {
+	prefix, ok := s.prefix(p)
+	return Sync{Prefix: prefix, Fencing: s.text("fencing"), Retention: s.retention()}, ok
 }
 
 // retention is nil when there is no such block.
@@ -65,20 +72,26 @@ func (s section) refuseRetention(b *hcl.Block) {
 	b.Body = rest
 }
 
-// place is a prefix on a target that exists.
-func (s section) place(target string, at hcl.Range, p Pipeline, cfg *Config) (prefix string, ok bool) {
-	prefix = s.text("prefix")
+// prefix is false when it is at fault.
+func (s section) prefix(p Pipeline) (prefix string, ok bool) {
 	if !s.has("prefix") {
-		prefix = p.Name
-	} else if !validPrefix(prefix) {
+		return p.Name, true
+	}
+	seen := len(s.found)
+	prefix = s.text("prefix")
+	if len(s.found) == seen && !validPrefix(prefix) {
 		s.fault(s.where("prefix"), fmt.Sprintf("prefix cannot be %q", prefix), fmt.Sprintf("Use segments of lower-case letters, digits, . _ and - joined by /, at most %d bytes, without . and .. segments.", maxPrefix))
-		return prefix, false
 	}
-	if !slices.ContainsFunc(cfg.Targets, func(t Target) bool { return t.Name == target }) {
-		s.fault(at, fmt.Sprintf("no target is named %q", target), fmt.Sprintf("Add a target %q { … } block, or name one that exists%s.", target, listTargets(cfg.Targets)))
-		return prefix, false
+	return prefix, len(s.found) == seen
+}
+
+// known reports a target that does not exist.
+func (s section) known(target string, at hcl.Range, cfg *Config) bool {
+	if slices.ContainsFunc(cfg.Targets, func(t Target) bool { return t.Name == target }) {
+		return true
 	}
-	return prefix, true
+	s.fault(at, fmt.Sprintf("no target is named %q", target), fmt.Sprintf("Add a target %q { … } block, or name one that exists%s.", target, listTargets(cfg.Targets)))
+	return false
 }
 
 func listTargets(targets []Target) string {

@@ -19,15 +19,15 @@ func (l *loader) plugins(file section, host Host) map[string]Plugin {
 			continue
 		}
 		s := file.load(b)
-		if !s.name(names) {
-			continue
-		}
+		named := s.name(names)
 		p := Plugin{Name: s.label, Path: s.path("path", l.dir), Checksum: s.checksum(), Env: s.environment(), Dev: s.boolean("dev"), MemoryLimit: s.size("memory_limit")}
 		s.refuseDev(host, p)
 		if p.Path == "" {
 			p.Path = defaultPath(host, p.Name)
 		}
-		all[p.Name] = p
+		if named {
+			all[p.Name] = p
+		}
 	}
 	return all
 }

@@ -11,12 +11,16 @@ import (
 // builtIn makes the sql circuit of a pipeline.
 func builtIn(now func() time.Time) func(config.Pipeline) (circuit.Circuit, error) {
 	return func(p config.Pipeline) (circuit.Circuit, error) {
-		c := sqlcircuit.Config{Schema: p.Circuit.Schema, Now: now}
-		for _, in := range p.Circuit.Inputs {
-			c.Inputs = append(c.Inputs, sqlInput(in, p.Circuit.MaxBatch))
-		}
-		return sqlcircuit.New(c)
+		return sqlcircuit.New(sqlConfig(p, now))
 	}
+}
+
+func sqlConfig(p config.Pipeline, now func() time.Time) sqlcircuit.Config {
+	c := sqlcircuit.Config{Schema: p.Circuit.Schema, Now: now}
+	for _, in := range p.Circuit.Inputs {
+		c.Inputs = append(c.Inputs, sqlInput(in, p.Circuit.MaxBatch))
+	}
+	return c
 }
 
 func sqlInput(in config.Input, maxBatch int) sqlcircuit.Input {

@@ -15,6 +15,7 @@ import (
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/pluginhost"
+	"github.com/cairnsync/cairn/core/sqlcircuit"
 	"github.com/cairnsync/cairn/sdk"
 )
 
@@ -44,7 +45,7 @@ func (o LoadOptions) circuit() func(config.Pipeline) (circuit.Circuit, error) {
 // store is asked. What is at fault does not keep the rest from being checked. A plugin that does not answer, because the machine is busy
 // or refuses, is told as config.Unchecked. When ctx ends, so does the check: the configuration is nil, and the one diagnostic says so.
 func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, config.Diagnostics) {
-	l := &loader{now: opts.Now, circuit: opts.circuit(), timeouts: opts.timeouts}
+	l := &loader{now: opts.Now, circuit: opts.circuit(), sql: opts.Circuit == nil, timeouts: opts.timeouts}
 	cfg, found := config.Load(file, config.Options{
 		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts),
 		Hash: hashUnder(ctx), CheckDataDir: checkDataDir,
@@ -69,6 +70,7 @@ func interrupted(ctx context.Context, file string) config.Diagnostics {
 type loader struct {
 	now      func() time.Time
 	circuit  func(config.Pipeline) (circuit.Circuit, error)
+	sql      bool // circuit is the built-in one
 	timeouts pluginhost.Timeouts
 }
 
@@ -155,10 +157,7 @@ func (l *loader) check(ctx context.Context, cfg *config.Config) config.Diagnosti
 		}
 	}
 	for _, p := range cfg.Pipelines {
-		if !p.Sound() {
-			continue
-		}
-		if _, err := l.circuit(p); err != nil {
+		if err := l.checkCircuit(p); err != nil {
 			for _, one := range flatten(err) {
 				found = append(found, p.Fault(one.Error(), "Change the circuit block, or the files that it names."))
 			}
@@ -168,11 +167,23 @@ func (l *loader) check(ctx context.Context, cfg *config.Config) config.Diagnosti
 	return found
 }
 
+// checkCircuit builds a circuit, or where a part of its block is at fault looks at the rest.
+func (l *loader) checkCircuit(p config.Pipeline) error {
+	switch {
+	case p.Sound():
+		_, err := l.circuit(p)
+		return err
+	case l.sql:
+		return sqlcircuit.CheckSQL(sqlConfig(p, l.now))
+	}
+	return nil
+}
+
 // missingInputs remarks on file inputs that match nothing now. It is no fault: the file may come later.
 func missingInputs(p config.Pipeline) config.Diagnostics {
 	var found config.Diagnostics
 	for _, in := range p.Circuit.Inputs {
-		if in.File == nil {
+		if in.File == nil || in.File.Path == "" {
 			continue
 		}
 		if paths, err := filepath.Glob(in.File.Path); err == nil && len(paths) == 0 {

@@ -68,10 +68,7 @@ type liveFiles struct{ main, wal, base string }
 // faults are reported at once; each names its input and statement.
 func New(cfg Config) (*Circuit, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
-	if err := validate(cfg); err != nil {
+	if err := errors.Join(cfg.check(), CheckSQL(cfg)); err != nil {
 		return nil, err
 	}
 	return &Circuit{

@@ -10,8 +10,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// validate tries the schema and every statement on a database in memory.
-func validate(cfg Config) error {
+// CheckSQL tries the schema and every statement on a database in memory, and nothing else of a configuration, which may lack the rest. Where the schema
+// is broken or empty, statements are told for what is wrong with them whatever it may hold.
+func CheckSQL(cfg Config) error {
 	c, err := openConn(":memory:", openMemory)
 	if err != nil {
 		return err
@@ -23,22 +24,32 @@ func validate(cfg Config) error {
 	if err := c.authorize(schemaAuthorizer); err != nil {
 		return err
 	}
+	faults := []error{}
 	if err := c.exec(cfg.Schema); err != nil {
-		return fmt.Errorf("schema: %w", denied(err, "a schema only creates tables, indexes, views and triggers and fills them; "+
-			"names that begin with cairn_ are taken"))
+		faults = append(faults, fmt.Errorf("schema: %w", denied(err, "a schema only creates tables, indexes, views and triggers and fills them; "+
+			"names that begin with cairn_ are taken")))
 	}
+	whole := len(faults) == 0 && strings.TrimSpace(cfg.Schema) != ""
 	if err := c.authorize(applyAuthorizer); err != nil {
 		return err
 	}
-	faults := []error{}
 	for _, in := range cfg.Inputs {
 		for i, text := range in.Apply {
-			if err := checkStatement(c, text); err != nil {
+			if err := checkStatement(c, text); err != nil && (whole || !schemaMayMend(err)) {
 				faults = append(faults, fmt.Errorf("input %q: apply statement %d: %w", in.Name, i+1, err))
 			}
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// schemaMayMend says of a statement's fault that it may be gone under another schema. SQLite has one code for what it cannot parse and what it does not find.
+func schemaMayMend(err error) bool {
+	e, ok := errors.AsType[*sqliteError](err)
+	if !ok || e.code&0xff == sqlite3.SQLITE_AUTH {
+		return false
+	}
+	return !slices.ContainsFunc([]string{"syntax error", "unrecognized token", "incomplete input"}, func(words string) bool { return strings.Contains(e.text, words) })
 }
 
 func checkStatement(c *conn, text string) error {

@@ -44,6 +44,21 @@ func TestNewNamesEveryFaultWithItsInputAndStatement(t *testing.T) {
 		{"a bad pattern", func(c *Config) { c.Inputs[0].HTTP, c.Inputs[0].File = nil, &FileInput{Path: "[", Format: CSV} }, []string{`path "[" is not a valid pattern`}},
 		{"an unknown on_error", func(c *Config) { c.Inputs[0].OnError = "panic" }, []string{`on_error: "panic" is neither`}},
 		{"no clock", func(c *Config) { c.Now = nil }, []string{"Now is nil"}},
+		{"an empty schema does not hide what is wrong with a statement", func(c *Config) {
+			c.Schema = " "
+			apply("SELECT :x")(c)
+		}, []string{"schema: it is empty", `apply statement 1: parameter ":x"`}},
+		{"a broken schema does not hide what is wrong with a statement", func(c *Config) {
+			c.Schema = "CREATE TABEL t (x)"
+			apply("SELEC", "SELECT 1; SELECT 2", "COMMIT", "SELECT 'x", "INSERT INTO u VALUES (1")(c)
+		}, []string{
+			`schema: near "TABEL"`, "apply statement 1:", "apply statement 2: there is more than one", "apply statement 3: not authorized",
+			"apply statement 4: unrecognized token", "apply statement 5: incomplete input",
+		}},
+		{"a fault beside the SQL does not hide what is wrong with it", func(c *Config) {
+			c.Inputs[0].HTTP = &HTTPInput{Format: "xml"}
+			apply("SELEC")(c)
+		}, []string{"is neither", "apply statement 1:"}},
 		{"several faults at once", apply("SELEC", "INSERT INTO t VALUES (:x)"), []string{"apply statement 1:", "apply statement 2:"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -58,6 +73,11 @@ func TestNewNamesEveryFaultWithItsInputAndStatement(t *testing.T) {
 		})
 	}
 	cfg := good()
+	cfg.Schema = "CREATE TABEL t (x)"
+	if _, err := New(cfg); err == nil || strings.Contains(err.Error(), "apply") {
+		t.Errorf("a statement is told to be at fault for a table of a broken schema: %v", err)
+	}
+	cfg = good()
 	cfg.Inputs[0].Apply = []string{"INSERT INTO t VALUES (:record || :input || :position); -- one statement, then a comment\n;"}
 	if _, err := New(cfg); err != nil {
 		t.Errorf("a good configuration: %v", err)
