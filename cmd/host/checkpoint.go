@@ -131,7 +131,7 @@ func (p *program) remoteCommand() *cobra.Command {
 					all, err = c.RemoteCheckpoints(ctx, args[0], target)
 					return err
 				})
-				return errors.Join(err, p.showCheckpoints(all, err), knownBroken(all))
+				return errors.Join(err, p.showCheckpoints(all, err), knownBroken(args[0], all))
 			}
 			o, err := p.offline(ctx, args[0], host.WithTargets)
 			if err != nil {
@@ -185,18 +185,21 @@ func where(c client.CheckpointView) string {
 }
 
 // knownBroken is why a list that holds what cannot be restored does not end with 0.
-func knownBroken(all []client.CheckpointView) error {
-	var found []string
+func knownBroken(pipeline string, all []client.CheckpointView) error {
+	var found, repairs []string
 	for _, c := range all {
 		for _, target := range c.Broken {
 			found = append(found, fmt.Sprintf("%d on target %q", c.Number, target))
+			if repair := fmt.Sprintf("`cairn remote repair %s --target %s`", pipeline, target); !slices.Contains(repairs, repair) {
+				repairs = append(repairs, repair)
+			}
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	return brokenError{fmt.Errorf("known to be broken, so that they cannot be restored whole: commits %s: `cairn remote verify PIPELINE` names what is wrong and the remedy, "+
-		"`cairn remote repair PIPELINE --target TARGET` makes the newest state whole", strings.Join(found, ", "))}
+	return brokenError{fmt.Errorf("known to be broken, so that they cannot be restored whole: commits %s: `cairn remote verify %s` names what is wrong and the remedy, "+
+		"%s makes the newest state whole", strings.Join(found, ", "), pipeline, strings.Join(repairs, " or "))}
 }
 
 // offline reads of the configuration what a command needs that works without a host.

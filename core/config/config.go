@@ -28,6 +28,7 @@ type Config struct {
 type Host struct {
 	Listen          string // host:port of the HTTP API
 	DataDir         string
+	DataDirGiven    bool // it took the place of what the file says
 	PluginDir       string
 	SpoolDir        string // the only folder that plugins can see
 	LogLevel        string // trace, debug, info, warn, error

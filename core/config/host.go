@@ -47,7 +47,7 @@ func (h *Host) override(l *loader) {
 		l.report(Diagnostic{Severity: Error, Summary: fmt.Sprintf("data folder %s: %v", l.opts.DataDir, err)})
 		return
 	}
-	h.DataDir = abs
+	h.DataDir, h.DataDirGiven = abs, true
 }
 
 // checkDataDir refuses a folder that the caller knows to be unusable, before anything is started in it.

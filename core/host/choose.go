@@ -67,7 +67,7 @@ func (p *pipeline) startFacts(ctx context.Context, r *run, c circuit.Circuit) (s
 }
 
 func (p *pipeline) localFacts(ctx context.Context, c circuit.Circuit) (syncer.StartFacts, error) {
-	facts := syncer.StartFacts{From: p.startFrom(), Honoured: p.known().Honoured, FailIfAbsent: p.cfg.Backend.Start.FailIfNoCheckpoint}
+	facts := syncer.StartFacts{Run: p.commands(""), From: p.startFrom(), Honoured: p.known().Honoured, FailIfAbsent: p.cfg.Backend.Start.FailIfNoCheckpoint}
 	if seed, ok := p.cfg.Backend.Seed(); ok {
 		facts.SeedName = seed.Target
 	}
@@ -203,7 +203,7 @@ func (h *Host) down(target string) string {
 func (p *pipeline) reader(block config.Sync, budget time.Duration) (*syncer.Reader, error) {
 	t := p.host.targets[block.Target]
 	return syncer.NewReader(syncer.ReaderConfig{
-		Target: block.Target, Prefix: block.Prefix, Store: p.host.store(t), Pipeline: p.known().ID, PipelineName: p.cfg.Name,
+		Target: block.Target, Prefix: block.Prefix, Store: p.host.store(t), Pipeline: p.known().ID, PipelineName: p.cfg.Name, Origin: origin(p.host.cfg),
 		Slots: t.slots, RetryBudget: budget, Now: p.host.opts.Now, Log: p.log.Named("syncer"),
 	})
 }

@@ -161,7 +161,7 @@ func (r *inPlace) recall() (err error) {
 	}
 	r.report.Desired = string(r.record.Desired)
 	if r.record.Standby || r.record.Desired == checkpoint.Standby {
-		return &NotNowError{errors.New("it is a standby, which follows its target: activate it with `cairn pipeline activate PIPELINE`, or restore to a folder with --to")}
+		return &NotNowError{errors.New("it is a standby, which follows its target: activate it with " + r.commands().Activate() + ", or restore to a folder with --to")}
 	}
 	r.record, err = endInterrupted(r.dir, r.record, r.pipeline.Backend.Repositories(), r.now(), r.log)
 	return err
@@ -212,7 +212,7 @@ func (r *inPlace) compare(ctx context.Context) error {
 	if len(r.report.Ahead) == 0 || r.req.ReplaceNewer || r.preview {
 		return nil
 	}
-	return &NotNowError{fmt.Errorf("commit %d of target %q (step %d) would take the place of what holds more: %s; to go back all the same, which keeps that in a folder beside, say --replace-newer",
+	return &NotNowError{fmt.Errorf("commit %d of target %q (step %d) would take the place of what holds more: %s; to go back all the same, which keeps that in a folder beside, give the command again with --replace-newer",
 		r.commit.Number, r.chosen.name, r.commit.Checkpoint.Step, strings.Join(r.report.Ahead, "; "))}
 }
 

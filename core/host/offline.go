@@ -23,6 +23,7 @@ type Offline struct {
 	pipeline config.Pipeline
 	targets  []config.Target
 	dataDir  string
+	origin   syncer.Origin
 	log      hclog.Logger
 	now      func() time.Time
 	hook     func(point string)
@@ -65,7 +66,7 @@ func OpenOffline(ctx context.Context, file, pipeline string, scope Scope, log hc
 	}
 	for _, p := range cfg.Pipelines {
 		if p.Name == pipeline {
-			o := &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, log: log, now: opts.Now, hook: opts.Hook}
+			o := &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, origin: origin(cfg), log: log, now: opts.Now, hook: opts.Hook}
 			if scope >= WithCircuit {
 				o.circuit = opts.circuit()
 			}

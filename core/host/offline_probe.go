@@ -50,7 +50,7 @@ func ProbeTarget(ctx context.Context, file, target string, log hclog.Logger, opt
 	}
 	var probes []TargetProbe
 	for _, p := range cfg.Pipelines {
-		o := &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, log: log, now: opts.Now}
+		o := &Offline{pipeline: p, targets: cfg.Targets, dataDir: cfg.Host.DataDir, origin: origin(cfg), log: log, now: opts.Now}
 		probe, err := o.probe(ctx, target)
 		if err != nil {
 			return probes, found, err

@@ -107,7 +107,7 @@ func (o *Offline) openTarget(ctx context.Context, block config.Sync, in *offline
 	}
 	opened.reader, opened.err = syncer.NewReader(syncer.ReaderConfig{
 		Target: block.Target, Prefix: block.Prefix, Store: hooked(opened.store, o.hook), Now: o.now, Log: o.log, RetryBudget: offlineBudget,
-		Pipeline: owner, PipelineName: o.pipeline.Name,
+		Pipeline: owner, PipelineName: o.pipeline.Name, Origin: o.origin,
 	})
 	return opened
 }

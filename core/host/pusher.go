@@ -21,6 +21,7 @@ type pusher struct {
 	name   string
 	worker *syncer.Worker
 	pin    func(uuid.UUID) (release func(), err error)
+	run    syncer.Commands
 	keeper *keeper // nil = nobody maintains after a push
 }
 
@@ -54,7 +55,7 @@ func (p pusher) State() circuit.PushState {
 		PeriodicAt: s.PeriodicAt, FailedAt: s.FailedAt, Failures: s.Failures,
 		Fenced: s.Condition == syncer.Fenced, Held: s.Condition == syncer.Held, Refused: s.Condition == syncer.Refused, Reason: s.Reason,
 	}
-	if why := unreliable(s); why != "" {
+	if why := unreliable(s, p.run); why != "" {
 		state.Gone, state.Reason = true, why
 	}
 	if s.Committed != nil {
@@ -73,15 +74,15 @@ func obstacle(s syncer.Status) string {
 }
 
 // unreliable says why what was committed on a target cannot be relied on: it is gone, or known to be broken; "" = nothing speaks against it.
-func unreliable(s syncer.Status) string {
+func unreliable(s syncer.Status, run syncer.Commands) string {
 	switch {
 	case s.Committed == nil && s.Lost != nil && s.Reason != "":
 		return s.Reason
 	case s.Committed == nil && s.Lost != nil:
 		return fmt.Sprintf("target %q: commit %d, which was there, was seen to be gone", s.Target, s.Lost.Number)
 	case s.Committed != nil && s.Damage != nil && slices.Contains(s.Damage.Commits, s.Committed.Number):
-		return fmt.Sprintf("target %q: commit %d, the newest there, is known to be broken: `cairn remote verify PIPELINE` names what is wrong and the remedy, `cairn remote repair PIPELINE --target TARGET` makes the "+
-			"newest state whole", s.Target, s.Committed.Number)
+		return fmt.Sprintf("target %q: commit %d, the newest there, is known to be broken: %s names what is wrong and the remedy, %s makes the newest state whole",
+			s.Target, s.Committed.Number, run.Verify(), run.Repair())
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ func (p *pipeline) listed(ctx context.Context, block config.Sync) ([]syncer.Comm
 		known = w.Status()
 	}
 	commits, err := reader.ListCommits(ctx)
-	if gone := lostOn(block, known, commits, err); gone != nil {
+	if gone := lostOn(block, known, commits, err, p.commands(block.Target)); gone != nil {
 		return nil, nil, gone
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *pipeline) listed(ctx context.Context, block config.Sync) ([]syncer.Comm
 
 // lostOn is the error for a target that does not hold what is known to have been committed there, nor what came after it; nil = it does, or
 // whether it does cannot be told.
-func lostOn(block config.Sync, known syncer.Status, commits []syncer.CommitInfo, failed error) error {
+func lostOn(block config.Sync, known syncer.Status, commits []syncer.CommitInfo, failed error, run syncer.Commands) error {
 	was := cmp.Or(known.Committed, known.Lost)
 	there := slices.ContainsFunc(commits, func(c syncer.CommitInfo) bool { return was == nil || c.Number >= was.Number })
 	if was == nil || there || failed != nil && (known.Lost == nil || !errors.Is(failed, repository.ErrCorrupt)) {
@@ -69,20 +69,20 @@ func lostOn(block config.Sync, known syncer.Status, commits []syncer.CommitInfo,
 	why := known.Reason
 	if known.Lost == nil || why == "" {
 		why = fmt.Sprintf("target %q: commit %d (checkpoint %s, step %d, confirmed %s) is below %q no more, and nothing newer is: put its objects back from a copy of the target, "+
-			"if there is one; a push, or `cairn remote repair PIPELINE --target TARGET`, tells what else can be done",
-			block.Target, was.Number, was.Checkpoint, was.Step, was.At.UTC().Format(time.RFC3339), block.Prefix)
+			"if there is one; a push, or %s, tells what else can be done",
+			block.Target, was.Number, was.Checkpoint, was.Step, was.At.UTC().Format(time.RFC3339), block.Prefix, run.Repair())
 	}
-	return api.Errorf(http.StatusBadGateway, client.CodeTargetBroken, "%s (%s; `cairn remote verify PIPELINE` tells what is missing)", why, left(commits)).
+	return api.Errorf(http.StatusBadGateway, client.CodeTargetBroken, "%s (%s; %s tells what is missing)", why, left(commits, run), run.Verify()).
 		With("target", block.Target).With("commit", was.Number).With("checkpoint_uuid", was.Checkpoint)
 }
 
 // left tells what can still be listed.
-func left(commits []syncer.CommitInfo) string {
+func left(commits []syncer.CommitInfo, run syncer.Commands) string {
 	if len(commits) == 0 {
 		return "no checkpoint is listed there now"
 	}
 	newest := slices.MaxFunc(commits, func(a, b syncer.CommitInfo) int { return cmp.Compare(a.Number, b.Number) })
-	return fmt.Sprintf("the newest checkpoint that is listed there now is commit %d, of step %d; `cairn remote list PIPELINE --config FILE` lists what is left", newest.Number, newest.Checkpoint.Step)
+	return fmt.Sprintf("the newest checkpoint that is listed there now is commit %d, of step %d; %s lists what is left", newest.Number, newest.Checkpoint.Step, run.ListApart())
 }
 
 // merger puts the commits of several targets into one list. A checkpoint has a row for each number that it was committed as, so that each row

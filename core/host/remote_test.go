@@ -67,7 +67,7 @@ func TestAListThatLacksWhatWasCommittedIsNoList(t *testing.T) {
 		"a push has met it and what is left is a torn one": {known: lost, failed: repository.ErrCorrupt, says: []string{"held: commit 7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := lostOn(block, row.known, row.commits, row.failed)
+			err := lostOn(block, row.known, row.commits, row.failed, syncer.Commands{})
 			if (err != nil) != (len(row.says) > 0) {
 				t.Fatalf("got %v", err)
 			}

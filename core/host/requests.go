@@ -112,7 +112,8 @@ func (p *pipeline) stillCommitted() error {
 	workers := p.workers
 	p.mu.Unlock()
 	for _, w := range workers {
-		if why := unreliable(w.Status()); why != "" {
+		s := w.Status()
+		if why := unreliable(s, p.commands(s.Target)); why != "" {
 			return targetError(errors.New(why))
 		}
 	}

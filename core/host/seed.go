@@ -30,7 +30,7 @@ func (p *pipeline) askSeed(ctx context.Context, r *run, facts *syncer.StartFacts
 func (p *pipeline) seedReader(seed config.Seed, budget time.Duration) (*syncer.Reader, error) {
 	t := p.host.targets[seed.Target]
 	return syncer.NewReader(syncer.ReaderConfig{
-		Target: seed.Target, Prefix: seed.Prefix, Store: p.host.store(t), PipelineName: p.cfg.Name,
+		Target: seed.Target, Prefix: seed.Prefix, Store: p.host.store(t), PipelineName: p.cfg.Name, Origin: origin(p.host.cfg),
 		Slots: t.slots, RetryBudget: budget, Now: p.host.opts.Now, Log: p.log.Named("syncer"),
 	})
 }

@@ -52,7 +52,7 @@ func (p *pipeline) wants() checkpoint.Desired {
 func (p *pipeline) follow(ctx context.Context, r *run) error {
 	block, ok := p.cfg.Backend.Follows()
 	if !ok {
-		return fmt.Errorf("follow: no sync block has a pull_interval: add one to the block of the target that the primary pushes to, or run `cairn pipeline stop PIPELINE`, then `cairn pipeline start PIPELINE`")
+		return fmt.Errorf("follow: no sync block has a pull_interval: add one to the block of the target that the primary pushes to, or run %s, then %s", p.commands("").Stop(), p.commands("").Start())
 	}
 	if err := p.becomeStandby(); err != nil {
 		return err

@@ -100,7 +100,7 @@ func (p *pipeline) loopConfig(r *run, newest trigger.Checkpoint) circuit.Config 
 	cfg.Checkpointer = local
 	var statuses []syncer.Status
 	for i, w := range p.workers {
-		cfg.Targets = append(cfg.Targets, circuit.Target{Pusher: pusher{blocks[i].Target, w, p.pin, r.keep(blocks[i], w)}, PushOnShutdown: blocks[i].PushOnShutdown})
+		cfg.Targets = append(cfg.Targets, circuit.Target{Pusher: pusher{blocks[i].Target, w, p.pin, p.commands(blocks[i].Target), r.keep(blocks[i], w)}, PushOnShutdown: blocks[i].PushOnShutdown})
 		statuses = append(statuses, w.Status())
 	}
 	cfg.LastSync = lastSync(p.summary, blocks, statuses)
@@ -215,7 +215,7 @@ func (p *pipeline) workerConfig(block config.Sync, record checkpoint.Pipeline, i
 	t := p.host.targets[block.Target]
 	return syncer.Config{
 		Target: block.Target, Prefix: block.Prefix, Store: p.host.store(t),
-		Pipeline: record.ID, PipelineName: p.cfg.Name, Writer: repository.Writer{ID: record.Writer, Incarnation: incarnation},
+		Pipeline: record.ID, PipelineName: p.cfg.Name, Origin: origin(p.host.cfg), Writer: repository.Writer{ID: record.Writer, Incarnation: incarnation},
 		Host: p.host.hostname, WrittenBy: p.host.opts.Version,
 		Local: p.dir.Checkpoints(), Spool: p.host.spool, StateFile: p.dir.SyncFile(block.Target),
 		Fencing: syncer.Fencing(block.Fencing), Slots: t.slots, Retention: policy(block.Retention), AskBudget: p.host.opts.pace.remote,

@@ -150,7 +150,7 @@ func (t *takeover) overrule(ctx context.Context, c *claim, ours checkpoint.Manif
 		t.warn("target %q was not claimed (%v): whoever wrote there may go on until it is claimed, which is tried again until it succeeds; should it hold more than what starts here, it is held until it is adopted", name, c.err)
 	case newest == nil || onHistory(ours, newest):
 	case !t.asked.AcceptLocal || t.p.pinned() == ours.ID:
-		t.warn("commit %d of target %q (step %d) is not in the state that starts: pushes there are held until `cairn pipeline adopt PIPELINE TARGET`", newest.Number, name, newest.Checkpoint.Step)
+		t.warn("commit %d of target %q (step %d) is not in the state that starts: pushes there are held until %s", newest.Number, name, newest.Checkpoint.Step, t.p.commands(name).Adopt())
 	default:
 		ctx, cancel := context.WithTimeout(ctx, t.p.host.opts.pace.remote)
 		defer cancel()

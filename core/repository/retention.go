@@ -74,9 +74,7 @@ type MaxDeleteError struct {
 }
 
 func (e *MaxDeleteError) Error() string {
-	return fmt.Sprintf("retention would retire %d checkpoint commits at once and keep %d, and max_delete = %d: nothing was retired; look at the plan with "+
-		"`cairn remote sweep PIPELINE --target TARGET --dry-run` and at this host's clock and, if the plan is right, run `cairn remote sweep PIPELINE --target TARGET --max-delete %d` once or raise max_delete",
-		e.Retire, e.Keep, e.Limit, e.Retire)
+	return fmt.Sprintf("retention would retire %d checkpoint commits at once and keep %d, and max_delete = %d: nothing was retired", e.Retire, e.Keep, e.Limit)
 }
 
 // Verdict is what a plan says of one commit, and why.

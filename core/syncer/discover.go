@@ -30,6 +30,7 @@ type ReaderConfig struct {
 	// Pipeline is whose repository it must be; any other is an *OwnedError. Nil = any: an operator restores, or a new machine learns the id.
 	Pipeline     uuid.UUID
 	PipelineName string
+	Origin       Origin // for the remedies
 
 	Slots       *Limiter         // shared by all users of one target; nil = one of its own with DefaultConcurrency
 	RetryBudget time.Duration    // how long one call is repeated; 0 = RetryBudget
@@ -57,8 +58,9 @@ func NewReader(cfg ReaderConfig) (*Reader, error) {
 	}
 	t := tuning{slots: cfg.Slots, budget: cfg.RetryBudget, jitter: cfg.Jitter, log: cfg.Log}.withDefaults()
 	calls := t.caller(cfg.Target, cfg.Now, newTally(cfg.Now, JobRecord{}))
+	run := Commands{Pipeline: cfg.PipelineName, Target: cfg.Target, From: cfg.Origin}
 	return &Reader{
-		remote: remote{calls: calls, store: cfg.Store, prefix: cfg.Prefix}, store: cfg.Store,
+		remote: remote{calls: calls, store: cfg.Store, prefix: cfg.Prefix, commands: run}, store: cfg.Store,
 		pipeline: cfg.Pipeline, pipelineName: cfg.PipelineName, log: t.log.With("target", cfg.Target),
 		decode: repository.DecodeCommit,
 	}, nil
@@ -237,7 +239,7 @@ func (r *Reader) aboveGC(ctx context.Context, numbers []uint64, newest uint64, g
 	case !slices.Equal(now, numbers):
 		return fmt.Errorf("a newer commit has come: %w", errMoved)
 	}
-	return &HeadLostError{Target: r.calls.target, Prefix: r.prefix, GC: gc.Number, UpTo: gc.UpTo, Newest: newest, Reading: true}
+	return &HeadLostError{Target: r.calls.target, Prefix: r.prefix, GC: gc.Number, UpTo: gc.UpTo, Newest: newest, Reading: true, Run: r.commands}
 }
 
 // follows checks that above, the next commit that was read, may stand above c.

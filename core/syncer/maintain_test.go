@@ -128,7 +128,7 @@ func TestTheGuardStopsARunAndARequestCanLiftItOnce(t *testing.T) {
 	b.pushes(w, 1, 6)
 	r, err := w.Maintain(t.Context(), MaintainRequest{})
 	guard, ok := errors.AsType[*repository.MaxDeleteError](err)
-	if !ok || guard.Retire != 5 || len(r.Verdicts) != 7 || r.Retired != 0 || r.Deleted != 0 {
+	if !ok || guard.Retire != 5 || len(r.Verdicts) != 7 || r.Retired != 0 || r.Deleted != 0 || !strings.Contains(err.Error(), "--max-delete 5`") || !strings.Contains(err.Error(), "--dry-run`") {
 		t.Fatalf("error %v, report %+v", err, r)
 	}
 	b.wantRestorable(1, 2, 3, 4, 5, 6)

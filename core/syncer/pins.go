@@ -141,7 +141,7 @@ func (u *upkeepRun) writePin(ctx context.Context, pin repository.Pin) (repositor
 	}
 	there, err := repository.DecodePin(pin.Name, data)
 	if err != nil {
-		return pin, fmt.Errorf("target %q: %w: remove it with `cairn remote unpin PIPELINE PIN` first", u.target, err)
+		return pin, fmt.Errorf("target %q: %w: remove it with %s first", u.target, err, u.commands.Unpin(pin.Name))
 	}
 	if there.Commit != pin.Commit || there.Checkpoint != pin.Checkpoint {
 		return pin, fmt.Errorf("target %q: %w: it keeps commit %d since %s, made on host %q: choose another name or remove it first",

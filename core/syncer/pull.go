@@ -70,7 +70,7 @@ func (r *Reader) onCommit(ctx context.Context, sel Selector, work func(*reposito
 			return err
 		}
 		if round == pullRounds {
-			return r.corrupt("%v, though the commit stands; `cairn remote list PIPELINE` shows the commits, an earlier one may be whole", gone)
+			return r.corrupt("%v, though the commit stands; %s shows the commits, an earlier one may be whole", gone, r.commands.List())
 		}
 		r.log.Info("a pack is gone, looking for the commit again", "commit", gone.commit, "pack", gone.pack)
 	}

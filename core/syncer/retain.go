@@ -70,7 +70,7 @@ func (u *upkeepRun) leave(plan *repository.RetentionPlan) {
 
 // missing says which commits are, and what can be done.
 func (u *upkeepRun) missing() error {
-	return fmt.Errorf("commits %v are missing: put those objects back from a copy or, if they are given up, run `cairn remote sweep PIPELINE --target TARGET`", u.report.Missing)
+	return fmt.Errorf("commits %v are missing: put those objects back from a copy or, if they are given up, run %s", u.report.Missing, u.commands.Sweep())
 }
 
 func (u *upkeepRun) note(plan *repository.RetentionPlan) {
@@ -118,6 +118,10 @@ func (u *upkeepRun) plan(ctx context.Context) (*repository.RetentionPlan, error)
 	if plan != nil && err != nil {
 		u.note(plan) // refused by its size: whoever asks shall see it
 		u.report.Retired = 0
+	}
+	if guard, ok := errors.AsType[*repository.MaxDeleteError](err); ok {
+		err = fmt.Errorf("%w; look at the plan with %s and at this host's clock and, if the plan is right, run %s once or raise max_delete",
+			err, u.commands.Sweep("--dry-run"), u.commands.Sweep("--max-delete", fmt.Sprint(guard.Retire)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("target %q: %w", u.target, err)

@@ -156,7 +156,7 @@ func (u *upkeepRun) pins(ctx context.Context) ([]repository.Pin, error) {
 		}
 		pin, err := repository.DecodePin(name, data)
 		if err != nil {
-			return nil, fmt.Errorf("target %q: %w: nothing is retired before it is repaired or removed with `cairn remote unpin PIPELINE PIN`", u.target, err)
+			return nil, fmt.Errorf("target %q: %w: nothing is retired before it is repaired or removed with %s", u.target, err, u.commands.Unpin(name))
 		}
 		pins = append(pins, pin)
 	}

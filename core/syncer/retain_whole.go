@@ -48,7 +48,7 @@ func (u *upkeepRun) unseen(ctx context.Context, rows []storedCommit, broken []ui
 	}
 	u.harm, u.found = u.harm.and(found), found
 	u.trouble = append(u.trouble, fmt.Errorf("target %q: commits %v need %d packs that are not there: an older commit that is whole is kept; "+
-		"the next push uploads again what it needs, and `cairn remote repair PIPELINE --target TARGET` does it at once", u.target, found.Commits, len(found.Packs)))
+		"the next push uploads again what it needs, and %s does it at once", u.target, found.Commits, len(found.Packs), u.commands.Repair()))
 	return broken, nil
 }
 

@@ -220,7 +220,7 @@ func (s *session) admits(base *known, m checkpoint.Manifest) error {
 		return nil
 	}
 	if s.forgotten(base) {
-		return &HeldError{Target: s.target, Commit: base.Number, CommitStep: base.Checkpoint.Step, Step: m.Step, Forgotten: true, Made: base.Created}
+		return &HeldError{Target: s.target, Commit: base.Number, CommitStep: base.Checkpoint.Step, Step: m.Step, Forgotten: true, Made: base.Created, Run: s.commands}
 	}
 	ours, theirs := pointOf(m), repository.Point{History: base.Checkpoint.History, Step: base.Checkpoint.Step}
 	rel := repository.Relate(ours, theirs)
@@ -228,7 +228,7 @@ func (s *session) admits(base *known, m checkpoint.Manifest) error {
 		return nil
 	}
 	return &HeldError{
-		Target: s.target, Commit: base.Number, CommitStep: base.Checkpoint.Step, Step: m.Step, Fork: rel.Fork, Behind: rel.Diverged,
+		Target: s.target, Commit: base.Number, CommitStep: base.Checkpoint.Step, Step: m.Step, Fork: rel.Fork, Behind: rel.Diverged, Run: s.commands,
 	}
 }
 
@@ -293,7 +293,7 @@ func (s *session) survey(ctx context.Context) (newest *known, err error) {
 		return nil, s.lookRefused(ctx, err)
 	}
 	if newest == nil && s.was != nil { // the newest checkpoint commit is never retired
-		return nil, &LostError{Target: s.target, Prefix: s.prefix, Was: *s.was}
+		return nil, &LostError{Target: s.target, Prefix: s.prefix, Was: *s.was, Run: s.commands}
 	}
 	return newest, nil
 }

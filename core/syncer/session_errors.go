@@ -25,6 +25,7 @@ type FencedError struct {
 	Target string
 	Epoch  uint64           // ours
 	By     repository.Epoch // theirs; only Number is set when the epoch object could not be read
+	Run    Commands
 }
 
 func (e *FencedError) Error() string {
@@ -33,7 +34,7 @@ func (e *FencedError) Error() string {
 		fmt.Fprintf(&who, " by host %q (incarnation %s) at %s", e.By.Host, e.By.Writer.Incarnation, e.By.Started.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("target %q: fenced: epoch %d was claimed%s, ours was %d; this host has stopped pushing there, keeps its local checkpoints and computes on: "+
-		"stop it, or let it follow with `cairn pipeline standby PIPELINE`; or take the target back with `cairn pipeline adopt PIPELINE TARGET`, which fences the other and overrules its commits", e.Target, e.By.Number, who.String(), e.Epoch)
+		"stop it, or let it follow with %s; or take the target back with %s, which fences the other and overrules its commits", e.Target, e.By.Number, who.String(), e.Epoch, e.Run.Standby(), e.Run.Adopt())
 }
 
 // HeldError says that the newest commit is not on the history of our state. Nothing was claimed and nothing is pushed until the operator
@@ -48,19 +49,21 @@ type HeldError struct {
 
 	Forgotten bool      // it was made from our own storage path, which knows nothing of it: Fork and Behind are not known
 	Made      time.Time // forgotten: when, by the clock of its host
+
+	Run Commands
 }
 
 func (e *HeldError) Error() string {
 	if e.Forgotten {
 		return fmt.Sprintf("target %q: held: commit %d there (step %d) was made from this storage path at %s, and what lies in it now (step %d) knows nothing of that: "+
-			"it was put back to an earlier state, or is a copy that another host runs; to continue with the commit, stop the host and run `cairn checkpoint restore PIPELINE --in-place --replace-newer --target %[1]s --config FILE`, "+
-			"which keeps what is here in a folder beside; to continue with what is here, and overrule the commit, run `cairn pipeline adopt PIPELINE TARGET`",
-			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step)
+			"it was put back to an earlier state, or is a copy that another host runs; to continue with the commit, stop the host and run %s, "+
+			"which keeps what is here in a folder beside; to continue with what is here, and overrule the commit, run %s",
+			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step, e.Run.RestoreInPlace(), e.Run.Adopt())
 	}
 	return fmt.Sprintf("target %q: held: commit %d there (step %d) is not on the history of our state (step %d): "+
-		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host and run `cairn checkpoint restore PIPELINE --in-place --replace-newer --target %[1]s --config FILE`, which keeps ours in a folder beside; "+
-		"to continue with ours, run `cairn pipeline adopt PIPELINE TARGET`",
-		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork)
+		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host and run %s, which keeps ours in a folder beside; "+
+		"to continue with ours, run %s",
+		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork, e.Run.RestoreInPlace(), e.Run.Adopt())
 }
 
 // VanishedError says that the repository is no longer the one that this host writes: its epoch is not there any more, or is another
@@ -96,13 +99,14 @@ func (e *VanishedError) Error() string {
 type LostError struct {
 	Target, Prefix string
 	Was            CommitRef // what was there
+	Run            Commands
 }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("target %q: held: commit %d (checkpoint %s, step %d, confirmed %s) was below %q and nothing is there now: its disk may not "+
 		"be mounted, it may have been wiped, or the target may name another place than before; bring it back, if that can be done, and then run "+
-		"`cairn pipeline adopt PIPELINE TARGET`, which continues what it finds there or, where nothing is, starts a new repository",
-		e.Target, e.Was.Number, e.Was.Checkpoint, e.Was.Step, e.Was.At.UTC().Format(time.RFC3339), e.Prefix)
+		"%s, which continues what it finds there or, where nothing is, starts a new repository",
+		e.Target, e.Was.Number, e.Was.Checkpoint, e.Was.Step, e.Was.At.UTC().Format(time.RFC3339), e.Prefix, e.Run.Adopt())
 }
 
 // OwnedError refuses a repository that belongs to another pipeline. Nothing was written.

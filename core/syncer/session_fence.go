@@ -94,7 +94,7 @@ func (s *session) fenced(epoch uint64, data []byte) error {
 	if err != nil {
 		by = repository.Epoch{Number: epoch}
 	}
-	s.fence = &FencedError{Target: s.target, Epoch: s.epoch, By: by}
+	s.fence = &FencedError{Target: s.target, Epoch: s.epoch, By: by, Run: s.commands}
 	return s.fence
 }
 

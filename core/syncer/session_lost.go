@@ -107,7 +107,7 @@ func (s *session) aboveGC(newest *known) error {
 	if s.gc.Number == 0 || newest != nil && newest.Number > s.gc.UpTo {
 		return nil
 	}
-	lost := &HeadLostError{Target: s.target, Prefix: s.prefix, GC: s.gc.Number, UpTo: s.gc.UpTo}
+	lost := &HeadLostError{Target: s.target, Prefix: s.prefix, GC: s.gc.Number, UpTo: s.gc.UpTo, Run: s.commands}
 	if newest != nil {
 		lost.Newest = newest.Number
 	}
@@ -122,6 +122,7 @@ type HeadLostError struct {
 	UpTo           uint64 // it retired commits up to this one, and kept a newer checkpoint
 	Newest         uint64 // the newest checkpoint commit that is there; 0 = none
 	Reading        bool   // a reader has found it, who wanted the newest
+	Run            Commands
 }
 
 func (e *HeadLostError) Error() string {
@@ -132,8 +133,8 @@ func (e *HeadLostError) Error() string {
 	if e.Reading {
 		return fmt.Sprintf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+
 			"and %s, which is older: it is not taken for the newest state: put the objects below %q back as they were, from an earlier version in the bucket or a copy of it; or, "+
-			"if what is lost is given up, restore commit %d by its number (`cairn checkpoint restore PIPELINE --number %d --config FILE`, or its checkpoint as start_from_checkpoint)",
-			e.Target, e.Prefix, e.GC, e.UpTo, e.UpTo+1, left, repository.CommitPrefix(e.Prefix), e.Newest, e.Newest)
+			"if what is lost is given up, restore commit %d by its number (%s, or its checkpoint as start_from_checkpoint)",
+			e.Target, e.Prefix, e.GC, e.UpTo, e.UpTo+1, left, repository.CommitPrefix(e.Prefix), e.Newest, e.Run.RestoreNumber(e.Newest))
 	}
 	return fmt.Sprintf("target %q: the newest commits below %q are lost: gc %d retired commits up to %d and kept a checkpoint above them, commit %d or a later one, "+
 		"and %s: a push would take numbers that readers take for retired, so nothing more is written here: put the objects below %q back as they were, from an "+

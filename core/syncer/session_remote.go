@@ -13,9 +13,10 @@ const listSize = 64 << 20
 
 // remote is the repository's objects as a session sees them: small ones read whole, everything created once, each call through the caller.
 type remote struct {
-	calls  *caller
-	store  sdk.Target
-	prefix string
+	calls    *caller
+	store    sdk.Target
+	prefix   string
+	commands Commands // for the remedies
 
 	advisory bool // conditional puts are not trusted: see createUnfenced
 	plain    bool // nor are they made, for the store does not know them or lies about them

@@ -21,6 +21,7 @@ type StartFacts struct {
 
 	From         StartFrom
 	Honoured     []uuid.UUID // of pipeline.json
+	Run          Commands    // for the remedies
 	FailIfAbsent bool        // fail_if_no_checkpoint
 
 	Targets []TargetState // in the order of the configuration; only looked at when AskTargets says so
@@ -182,7 +183,7 @@ func (f StartFacts) notAsked() []string {
 	if id == uuid.Nil || f.Local != nil && f.Local.ID == id {
 		return nil
 	}
-	return []string{fmt.Sprintf("start_from_checkpoint %s is not followed, because there is local state: to go back to it, stop the host and run `cairn checkpoint restore PIPELINE --in-place --checkpoint %[1]s --config FILE`", id)}
+	return []string{fmt.Sprintf("start_from_checkpoint %s is not followed, because there is local state: to go back to it, stop the host and run %s", id, f.Run.RestoreCheckpoint(id))}
 }
 
 func (f StartFacts) liveIs() string {

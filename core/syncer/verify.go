@@ -119,16 +119,31 @@ type Problem struct {
 	Remedy  string
 }
 
-// The remedies.
-const (
-	remedyRepair = "`cairn remote repair PIPELINE --target TARGET` makes a whole commit of the newest local checkpoint; another commit that is named nowhere here can be restored meanwhile"
-	remedyCopy   = "put the object back from a copy of the target, if there is one"
-	remedyGone   = "see whether its disk is mounted, whether somebody wiped it, and whether the target names another place than before; put all of it back, if that can be done; then, or to begin a new repository there, run `cairn pipeline adopt PIPELINE TARGET`"
-	remedyCommit = remedyCopy + "; without one, keep what it is elsewhere and delete it, for nothing can be restored from it, and " + remedyRepair
-	remedyWhole  = "`cairn remote verify PIPELINE` looks at every object and names the one that is damaged; " + remedyCopy
-	remedyHead   = "put the objects back as they were, from an earlier version in the bucket or a copy of the target: until then nothing is written here, and nothing of what is left should be deleted; " +
-		"if what is lost is given up, `cairn checkpoint restore PIPELINE --number N --config FILE` restores a commit that `cairn remote list PIPELINE` shows, and under another prefix the next push begins a new repository"
-)
+// remedyCopy is the first remedy of most problems.
+const remedyCopy = "put the object back from a copy of the target, if there is one"
+
+func (c Commands) remedyRepair() string {
+	return c.Repair() + " makes a whole commit of the newest local checkpoint; another commit that is named nowhere here can be restored meanwhile"
+}
+
+func (c Commands) remedyPack() string { return remedyCopy + "; without one, " + c.remedyRepair() }
+
+func (c Commands) remedyGone() string {
+	return "see whether its disk is mounted, whether somebody wiped it, and whether the target names another place than before; put all of it back, if that can be done; then, or to begin a new repository there, run " + c.Adopt()
+}
+
+func (c Commands) remedyCommit() string {
+	return remedyCopy + "; without one, keep what it is elsewhere and delete it, for nothing can be restored from it, and " + c.remedyRepair()
+}
+
+func (c Commands) remedyWhole() string {
+	return c.Verify() + " looks at every object and names the one that is damaged; " + remedyCopy
+}
+
+func (c Commands) remedyHead() string {
+	return "put the objects back as they were, from an earlier version in the bucket or a copy of the target: until then nothing is written here, and nothing of what is left should be deleted; " +
+		"if what is lost is given up, " + c.RestoreNumber(0) + " restores a commit that " + c.List() + " shows, and under another prefix the next push begins a new repository"
+}
 
 // Verify reads a repository and says what of it could not be restored. It never writes to the target. A problem of the repository is part of
 // the report; an error says that it could not be verified: it cannot be reached, belongs to another pipeline (*OwnedError) or was written by

@@ -86,7 +86,7 @@ func (v *verification) readOne(ctx context.Context) error {
 	}
 	if errors.Is(err, repository.ErrCorrupt) {
 		v.found(Problem{
-			Kind: DamagedCommit, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: remedyWhole,
+			Kind: DamagedCommit, Object: repository.CommitPrefix(v.reader.prefix), What: err.Error(), Remedy: v.reader.commands.remedyWhole(),
 		})
 		return nil
 	}
@@ -121,7 +121,7 @@ func (v *verification) judgeLine(rows []commitRow) error {
 		case row.damage != nil:
 			v.found(Problem{
 				Kind: DamagedCommit, Object: repository.CommitKey(v.reader.prefix, row.number), Commits: []uint64{row.number},
-				What: row.damage.Error(), Remedy: remedyCommit,
+				What: row.damage.Error(), Remedy: v.reader.commands.remedyCommit(),
 			})
 			below, v.unread = nil, true
 			continue
@@ -166,7 +166,7 @@ func (v *verification) headLost(n uint64) {
 	v.unread = true
 	v.found(Problem{
 		Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, n), Commits: []uint64{n},
-		What: fmt.Sprintf("commit %d, or a later one that was the newest checkpoint, was made and not retired, and is not there", n), Remedy: remedyHead,
+		What: fmt.Sprintf("commit %d, or a later one that was the newest checkpoint, was made and not retired, and is not there", n), Remedy: v.reader.commands.remedyHead(),
 	})
 }
 
@@ -192,12 +192,12 @@ func (v *verification) missingOne(first, last uint64) {
 	if last > first {
 		which = fmt.Sprintf("commits %d to %d were made and not retired, and are not there", first, last)
 	}
-	remedy := remedyCopy + "; without one, " + remedyRepair
+	remedy := v.reader.commands.remedyPack()
 	if v.head == 0 {
-		which, remedy = which+", nor is any other", remedyGone
+		which, remedy = which+", nor is any other", v.reader.commands.remedyGone()
 	}
 	if v.gc.Number > 0 && v.head <= v.gc.UpTo { // no push goes on there, see HeadLostError
-		remedy = remedyHead
+		remedy = v.reader.commands.remedyHead()
 	}
 	v.found(Problem{Kind: MissingCommit, Object: repository.CommitKey(v.reader.prefix, first), Commits: []uint64{first}, What: which, Remedy: remedy})
 }

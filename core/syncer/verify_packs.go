@@ -55,7 +55,7 @@ func (v *verification) judge(f finding, broken []uint64) {
 	v.rep.bad[f.pack] = struct{}{}
 	v.found(Problem{
 		Kind: f.kind, Object: repository.PackKey(v.reader.prefix, f.pack), Commits: broken, File: f.file, What: f.what,
-		Remedy: remedyCopy + "; without one, " + remedyRepair,
+		Remedy: v.reader.commands.remedyPack(),
 	})
 }
 

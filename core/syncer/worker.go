@@ -30,6 +30,7 @@ type Config struct {
 	Spool     *Spool
 	StateFile string   // checkpoint.Dir.SyncFile
 	Fencing   Fencing  // "" = FencingRequired
+	Origin    Origin   // for the remedies
 	Slots     *Limiter // shared by all workers of one target; nil = a limiter of its own with DefaultConcurrency
 
 	Retention *repository.Retention // what Maintain retires; nil = every commit is kept
@@ -114,6 +115,10 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 	return w, nil
 }
 
+func (w *Worker) commands() Commands {
+	return Commands{Pipeline: w.cfg.PipelineName, Target: w.cfg.Target, From: w.cfg.Origin}
+}
+
 // newSession begins a reign anew. What the session before has claimed is not claimed again.
 func (w *Worker) newSession() *session {
 	var over uint64
@@ -122,7 +127,7 @@ func (w *Worker) newSession() *session {
 	}
 	return &session{
 		over:   over,
-		remote: remote{calls: w.calls, store: w.cfg.Store, prefix: w.cfg.Prefix, advisory: w.cfg.Fencing == FencingAdvisory},
+		remote: remote{calls: w.calls, store: w.cfg.Store, prefix: w.cfg.Prefix, commands: w.commands(), advisory: w.cfg.Fencing == FencingAdvisory},
 		target: w.cfg.Target, writer: w.cfg.Writer, host: w.cfg.Host, writtenBy: w.cfg.WrittenBy, now: w.cfg.Now,
 		adopted: w.state.Adopted, codec: w.codec, wrong: w.wrong, probe: w.probe, fencing: w.cfg.Fencing, log: w.cfg.Log,
 		format: repository.Format{

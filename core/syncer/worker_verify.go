@@ -61,7 +61,7 @@ func (w *Worker) remember() {
 // reader reads the worker's repository, with the worker's retries and a count of calls of its own.
 func (w *Worker) reader() (*Reader, error) {
 	r, err := NewReader(ReaderConfig{
-		Target: w.cfg.Target, Prefix: w.cfg.Prefix, Store: w.cfg.Store, Pipeline: w.cfg.Pipeline, PipelineName: w.cfg.PipelineName,
+		Target: w.cfg.Target, Prefix: w.cfg.Prefix, Store: w.cfg.Store, Pipeline: w.cfg.Pipeline, PipelineName: w.cfg.PipelineName, Origin: w.cfg.Origin,
 		Slots: w.cfg.Slots, RetryBudget: w.cfg.RetryBudget, Now: w.cfg.Now, Jitter: w.cfg.Jitter, Log: w.cfg.Log,
 	})
 	if err != nil {
@@ -126,8 +126,8 @@ func (w *Worker) Repair(ctx context.Context, req RepairRequest) (RepairReport, e
 		return rep, nil
 	}
 	if req.Checkpoint == uuid.Nil {
-		return rep, fmt.Errorf("repair target %q: commit %d is broken: %w; restore an older commit that is whole (`cairn checkpoint restore PIPELINE --number N --config FILE`), or put the objects back from a copy of the target",
-			w.cfg.Target, max(sick.upTo, lost), ErrNothingLocal)
+		return rep, fmt.Errorf("repair target %q: commit %d is broken: %w; restore an older commit that is whole (%s), or put the objects back from a copy of the target",
+			w.cfg.Target, max(sick.upTo, lost), ErrNothingLocal, w.commands().RestoreNumber(0))
 	}
 	w.reopen(ctx, found.head)
 	job := Job{Checkpoint: req.Checkpoint, Trigger: Repairing}

@@ -1,0 +1,24 @@
+package host
+
+import (
+	"github.com/cairnsync/cairn/core/config"
+	"github.com/cairnsync/cairn/core/syncer"
+)
+
+// origin is what the remedies of a host name, so that their commands work on its folders: what its own command named.
+func origin(cfg *config.Config) syncer.Origin {
+	from := syncer.Origin{File: cfg.File}
+	if cfg.Host.DataDirGiven {
+		from.DataDir = cfg.Host.DataDir
+	}
+	return from
+}
+
+// commands are those that remedies of this pipeline and one of its targets name; "" = none.
+func (p *pipeline) commands(target string) syncer.Commands {
+	return syncer.Commands{Pipeline: p.cfg.Name, Target: target, From: origin(p.host.cfg)}
+}
+
+func (o *Offline) commands() syncer.Commands {
+	return syncer.Commands{Pipeline: o.pipeline.Name, From: o.origin}
+}

@@ -1,0 +1,54 @@
+package syncer
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// oddHost is a host that was given both flags, in folders that a shell would take apart.
+func oddHost() Commands {
+	return Commands{Pipeline: "strikes", Target: "offsite", From: Origin{File: "/srv/my host/cairn.hcl", DataDir: "/srv/it's"}}
+}
+
+func TestTheRemediesOfAHeldTargetAreWholeCommandsForThisHost(t *testing.T) {
+	for name, err := range map[string]error{
+		"another history": &HeldError{Target: "offsite", Commit: 3, CommitStep: 30, Step: 20, Fork: 10, Behind: 20, Run: oddHost()},
+		"put back":        &HeldError{Target: "offsite", Commit: 3, CommitStep: 30, Step: 20, Forgotten: true, Made: time.Unix(0, 0), Run: oddHost()},
+	} {
+		for _, want := range []string{
+			"`cairn checkpoint restore strikes --in-place --target offsite --config '/srv/my host/cairn.hcl' --data-dir '/srv/it'\\''s'`",
+			"`cairn pipeline adopt strikes offsite`",
+		} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v\ndoes not say %s", name, err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "--replace-newer") {
+			t.Errorf("%s: the flag that replaces more is handed out unasked: %v", name, err)
+		}
+	}
+}
+
+func TestARemedyLeavesNoNameOpenThatTheHostKnows(t *testing.T) {
+	run := oddHost()
+	for _, text := range []string{
+		run.Adopt(), run.Standby(), run.Activate(), run.Stop(), run.Start(), run.RestoreInPlace(), run.RestoreCheckpoint(time.Second), run.RestoreNumber(7), run.List(), run.ListApart(),
+		run.Verify(), run.Repair(), run.Sweep("--dry-run"), run.Unpin("pin"),
+		run.remedyRepair(), run.remedyPack(), run.remedyGone(), run.remedyCommit(), run.remedyWhole(), run.remedyHead(),
+		(&FencedError{Run: run}).Error(), (&LostError{Run: run}).Error(), (&HeadLostError{Reading: true, Run: run}).Error(),
+	} {
+		for _, open := range []string{"PIPELINE", "TARGET", "FILE"} {
+			if strings.Contains(text, open) {
+				t.Errorf("%s is left open: %s", open, text)
+			}
+		}
+	}
+}
+
+// A host that is embedded may come from no file.
+func TestARemedyKeepsThePlaceholderOfWhatIsNotKnown(t *testing.T) {
+	if got := (Commands{Pipeline: "strikes"}).RestoreInPlace(); got != "`cairn checkpoint restore strikes --in-place --target TARGET --config FILE`" {
+		t.Error(got)
+	}
+}
