@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +91,11 @@ func (p *program) adoptCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "adopt PIPELINE TARGET", Short: "Let pushes go on top of the history that a held target has", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: args[1]}, func(ctx context.Context, c *client.Client) error {
+			var before client.PipelineView
+			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: args[1]}, func(ctx context.Context, c *client.Client) (err error) {
+				if before, err = c.Pipeline(ctx, args[0]); err != nil {
+					return err
+				}
 				return c.Adopt(ctx, args[0], args[1])
 			})
 			if err != nil {
@@ -98,6 +103,9 @@ func (p *program) adoptCommand() *cobra.Command {
 			}
 			return p.show(map[string]string{"pipeline": args[0], "target": args[1], "answer": "adopted"}, func(w io.Writer) {
 				fmt.Fprintf(w, "target %s is adopted: the next push of %s becomes its newest checkpoint, also where what lies there is not in our state\n", args[1], args[0])
+				if ready := func(t client.TargetView) bool { return t.Target == args[1] && t.State == "ready" }; slices.ContainsFunc(before.Targets, ready) {
+					fmt.Fprintf(w, "(it was not held: pushes were going there anyway)\n")
+				}
 			})
 		},
 	}

@@ -22,8 +22,8 @@ func (p *program) sweepCommand() *cobra.Command {
 beside pushes. Without a retention block every commit is kept, and what failed pushes have left goes. --dry-run reads all of it, tells what would become of
 each commit and why, and changes nothing; it works also where the host has not pushed yet.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if opts.MaxDelete < 0 {
-				return usageError{fmt.Errorf("--max-delete %d: want a number of checkpoints", opts.MaxDelete)}
+			if opts.MaxDelete < 0 || opts.MaxDelete == 0 && cmd.Flags().Changed("max-delete") {
+				return usageError{fmt.Errorf("--max-delete %d: want a number of checkpoints from 1 on; --dry-run deletes nothing", opts.MaxDelete)}
 			}
 			var done client.Sweep
 			err := p.attend(cmd.Context(), attendance{pipeline: args[0], target: opts.Target}, func(ctx context.Context, c *client.Client) (err error) {
@@ -38,7 +38,7 @@ each commit and why, and changes nothing; it works also where the host has not p
 	}
 	cmd.Flags().StringVar(&opts.Target, "target", "", "target to sweep (may be left out where there is only one)")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "tell what would go, and change nothing")
-	cmd.Flags().IntVar(&opts.MaxDelete, "max-delete", 0, "retire at most so many checkpoints, in place of the configured max_delete")
+	cmd.Flags().IntVar(&opts.MaxDelete, "max-delete", 0, "retire at most so many checkpoints, from 1 on, in place of the configured max_delete (default: as configured)")
 	return cmd
 }
 
@@ -71,12 +71,12 @@ func writeSweep(w io.Writer, s client.Sweep) {
 	case s.Policy == nil:
 		fmt.Fprintf(w, "target %s: there is no retention block, so every commit %skept\n", s.Target, orIs(verb))
 	default:
-		fmt.Fprintf(w, "target %s: %d checkpoints %skept, %d %sretired\n", s.Target, s.Kept, verb, s.Retired, verb)
+		fmt.Fprintf(w, "target %s: %s %skept, %d %sretired\n", s.Target, plural(s.Kept, "checkpoint"), verb, s.Retired, verb)
 	}
 	if s.Packs != nil {
 		fmt.Fprintf(w, "  %d of %d packs %sswept, %s of %s\n", swept, s.Packs.Packs, verb, size(freed), size(s.Packs.Bytes))
 		if s.Packs.Undecided > 0 {
-			fmt.Fprintf(w, "  %d packs (%s) are of a push that has not been decided: they stay\n", s.Packs.Undecided, size(s.Packs.UndecidedBytes))
+			fmt.Fprintf(w, "  %s (%s) of a push that has not been decided: kept\n", plural(s.Packs.Undecided, "pack"), size(s.Packs.UndecidedBytes))
 		}
 		if s.Packs.More {
 			fmt.Fprintln(w, "  there are more packs to sweep than one run takes: run it again")

@@ -137,7 +137,7 @@ func verifyOutcome(views []client.VerifyView) error {
 	}
 	for _, v := range views {
 		if v.Known != nil {
-			return brokenError{fmt.Errorf("target %q: %d commits are known to be broken, which this verification was not deep enough to see", v.Target, len(v.Known.Commits))}
+			return brokenError{fmt.Errorf("target %q: known to be broken: %s, which this verification was not deep enough to see", v.Target, plural(len(v.Known.Commits), "commit"))}
 		}
 	}
 	for _, v := range views {
@@ -149,7 +149,7 @@ func verifyOutcome(views []client.VerifyView) error {
 }
 
 // plural is a number of things.
-func plural(n int, what string) string {
+func plural[N int | int64 | uint64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -161,13 +161,13 @@ func writeVerified(w io.Writer, v client.VerifyView) {
 		fmt.Fprintf(w, "target %s: not verified: %s\n", v.Target, v.Error)
 		return
 	}
-	fmt.Fprintf(w, "target %s: %s: %d commits, %d packs", v.Target, level(v.Level, v.Sample), v.Commits, v.Packs)
+	fmt.Fprintf(w, "target %s: %s: %s, %s", v.Target, level(v.Level, v.Sample), plural(v.Commits, "commit"), plural(v.Packs, "pack"))
 	if v.Chunks > 0 {
-		fmt.Fprintf(w, "; %d chunks read and checked, %s", v.Chunks, size(v.Bytes))
+		fmt.Fprintf(w, "; %s read and checked, %s", plural(v.Chunks, "chunk"), size(v.Bytes))
 	}
-	fmt.Fprintf(w, "; %d requests in %s\n", v.Requests, round(v.Finished.Sub(v.Started)))
+	fmt.Fprintf(w, "; %s in %s\n", plural(v.Requests, "request"), round(v.Finished.Sub(v.Started)))
 	if v.Orphans > 0 {
-		fmt.Fprintf(w, "  %d packs of %s that no commit names; a sweep takes them\n", v.Orphans, size(v.OrphanBytes))
+		fmt.Fprintf(w, "  %s of %s that no commit names: a sweep takes what nobody needs\n", plural(v.Orphans, "pack"), size(v.OrphanBytes))
 	}
 	for i, problem := range v.Problems {
 		if i == shownProblems {

@@ -135,13 +135,13 @@ func tellRestored(w io.Writer, r host.Restored, to string, asOf time.Time) {
 	if r.Preview {
 		did, fetched, kept = "would restore", "would fetch", "are found here and would be kept"
 	}
-	fmt.Fprintf(w, "%s checkpoint %s of step %d from %s into %s: commit %d, %d files, %s\n",
-		did, r.UUID, r.Step, strings.Join(r.Where, ", "), to, r.Number, r.Files, size(r.Size))
+	fmt.Fprintf(w, "%s checkpoint %s of step %d from %s into %s: commit %d, %s, %s\n",
+		did, r.UUID, r.Step, strings.Join(r.Where, ", "), to, r.Number, plural(r.Files, "file"), size(r.Size))
 	fmt.Fprintf(w, "it was taken at %s", r.Created.Format(time.RFC3339Nano))
 	if !asOf.IsZero() {
 		fmt.Fprintf(w, ", %s before the moment asked for", asOf.Sub(r.Created))
 	}
-	fmt.Fprintf(w, "\n%s %s in %d requests, from %d packs; %s %s\n", fetched, size(r.FetchedBytes), r.Requests, r.Packs, size(r.KeptBytes), kept)
+	fmt.Fprintf(w, "\n%s %s in %s, from %s; %s %s\n", fetched, size(r.FetchedBytes), plural(r.Requests, "request"), plural(r.Packs, "pack"), size(r.KeptBytes), kept)
 }
 
 // progress shows how far long work is: a bar on a terminal, a line at every tenth elsewhere, nothing with --json.

@@ -102,12 +102,8 @@ func writeInputs(w io.Writer, inputs []client.InputStats) {
 		if in.Note != "" {
 			fmt.Fprintf(w, "  input %s: note: %s\n", in.Name, in.Note)
 		}
-		switch in.Rejected {
-		case 0:
-		case 1:
-			fmt.Fprintf(w, "  input %s: 1 record rejected, see table cairn_errors\n", in.Name)
-		default:
-			fmt.Fprintf(w, "  input %s: %d records rejected, see table cairn_errors\n", in.Name, in.Rejected)
+		if in.Rejected > 0 {
+			fmt.Fprintf(w, "  input %s: %s rejected, see table cairn_errors\n", in.Name, plural(in.Rejected, "record"))
 		}
 	}
 }
@@ -175,13 +171,10 @@ func writeRights(w io.Writer, r *client.RightsView, now time.Time) {
 }
 
 func behind(step, safe uint64) string {
-	switch {
-	case step <= safe:
+	if step <= safe {
 		return "up to date"
-	case step-safe == 1:
-		return "1 step behind"
 	}
-	return fmt.Sprintf("%d steps behind", step-safe)
+	return plural(step-safe, "step") + " behind"
 }
 
 func ago(now, then time.Time) string { return round(max(0, now.Sub(then))).String() }

@@ -88,7 +88,7 @@ func (w *world) notNow(c conf, req InPlaceRequest, parts ...string) {
 func TestAPipelineThatIsRestoredInPlaceStartsFromExactlyThatAndLosesNothing(t *testing.T) {
 	p := newPast(t)
 	p.notNow(conf{}, InPlaceRequest{From: Selection{Number: p.commits[0].Number}},
-		"the live state (step", "local checkpoint", "those after step "+fmt.Sprint(p.commits[0].Step), "--replace-newer")
+		"the live state (step", "local checkpoint", "holds what came after step "+fmt.Sprint(p.commits[0].Step), "--replace-newer")
 	done := p.inPlace(conf{}, p.number(0))
 	equal(t, "restored", done.UUID, p.commits[0].UUID)
 	equal(t, "targets that hold more", len(done.Held), 1)

@@ -85,12 +85,18 @@ func TestTheDesiredStateSurvivesARestart(t *testing.T) {
 
 func TestAStopTakesALastCheckpointUnlessToldNotTo(t *testing.T) {
 	w := newWorld(t)
-	h := w.start(conf{atEnd: true}).up()
+	h := w.start(conf{atEnd: true, push: "1h", checkpoint: "1h"}).up()
 	h.insert(0, 4)
+	h.checkpoint()
+	h.until("a push is due in an hour", func() bool { return h.view("p").Targets[0].NextPush != nil })
+	h.insert(4, 5)
 	must(t, h.Stop(t.Context(), "p", true))
 	h.until("stopped", func() bool { return h.view("p").State == "stopped" })
 	v := h.view("p")
-	if v.Checkpoint == nil || v.Checkpoint.Step != 1 || v.Targets[0].Committed == nil || v.Targets[0].Committed.UUID != v.Checkpoint.UUID {
+	if next := v.Targets[0].NextPush; next != nil {
+		t.Errorf("the next push of a pipeline that is stopped: %s", next)
+	}
+	if v.Checkpoint == nil || v.Checkpoint.Step != 2 || v.Targets[0].Committed == nil || v.Targets[0].Committed.UUID != v.Checkpoint.UUID {
 		t.Errorf("got %+v, %+v", v.Checkpoint, v.Targets[0].Committed)
 	}
 	equal(t, "trigger", v.Targets[0].Jobs[0].Trigger, "shutdown")
@@ -99,10 +105,10 @@ func TestAStopTakesALastCheckpointUnlessToldNotTo(t *testing.T) {
 	}
 
 	must(t, h.Start(t.Context(), "p"))
-	h.up().insert(4, 5)
+	h.up().insert(5, 6)
 	must(t, h.Stop(t.Context(), "p", false))
 	h.until("stopped", func() bool { return h.view("p").State == "stopped" })
-	equal(t, "newest checkpoint", h.view("p").Checkpoint.Step, 1)
+	equal(t, "newest checkpoint", h.view("p").Checkpoint.Step, 2)
 }
 
 func TestAStopThatCannotPushIsAStopAndSaysSo(t *testing.T) {

@@ -72,10 +72,15 @@ func (p *pipeline) look() look {
 	if l.standby {
 		p.viewStandby(&l)
 	}
-	if l.view.State == string(stateStopped) || l.view.State == string(stateFailed) {
+	if l.ended() {
 		l.view.Doing = ""
 	}
 	return l
+}
+
+// ended says that what the loop last told is of a run that is over.
+func (l look) ended() bool {
+	return l.view.State == string(stateStopped) || l.view.State == string(stateFailed)
 }
 
 // glance is what the pipeline itself knows.
@@ -148,7 +153,7 @@ func (h *Host) targetView(l look, i int, block config.Sync) client.TargetView {
 	if now, ok := l.reading[block.Target]; ok {
 		view.Verifying = &client.Progress{Commit: now.Commit, Done: now.Done, Total: now.Total}
 	}
-	if l.loop != nil && i < len(l.loop.Targets) {
+	if l.loop != nil && i < len(l.loop.Targets) && !l.ended() {
 		view.NextPush = due(l.loop.Targets[i].NextPeriodic, h.opts.Now())
 	}
 	return view

@@ -23,7 +23,6 @@ type Ahead struct {
 	Name    string
 	Step    uint64
 	Fork    uint64 // the last step that both share; 0 when they share none
-	Lost    uint64 // steps after that
 	Unknown error  // why the others cannot be told; nil = they are
 }
 
@@ -35,7 +34,7 @@ func (a Ahead) String() string {
 	case a.Fork == 0:
 		return fmt.Sprintf("%s (step %d) is of another history", a.Name, a.Step)
 	}
-	return fmt.Sprintf("%s (step %d) holds %d steps, those after step %d, that it does not hold", a.Name, a.Step, a.Lost, a.Fork)
+	return fmt.Sprintf("%s (step %d) holds what came after step %d", a.Name, a.Step, a.Fork)
 }
 
 // AheadOf tells which of the states that stand somewhere are not passed through by the chosen one: to put that in their place goes back, or to
@@ -48,7 +47,7 @@ func AheadOf(chosen repository.Point, here []Standing) []Ahead {
 			continue
 		}
 		if rel := repository.Relate(chosen, s.Point); !rel.OnHistory {
-			ahead = append(ahead, Ahead{Name: s.Name, Step: s.Point.Step, Fork: rel.Fork, Lost: rel.Diverged})
+			ahead = append(ahead, Ahead{Name: s.Name, Step: s.Point.Step, Fork: rel.Fork})
 		}
 	}
 	return ahead

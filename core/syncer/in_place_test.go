@@ -27,9 +27,9 @@ func TestWhatIsAheadOfAChosenState(t *testing.T) {
 		"an older state of the line":      {Standing{Name: "x", Point: at(90, reign(a, 60), reign(b, 60))}, ""},
 		"the state that it forked from":   {Standing{Name: "x", Point: at(60, reign(a, 0))}, ""},
 		"the very state":                  {Standing{Name: "x", Point: chosen}, ""},
-		"a later state of the line":       {Standing{Name: "x", Point: at(120, reign(a, 60), reign(b, 60))}, "x (step 120) holds 20 steps, those after step 100, that it does not hold"},
-		"the line that it was forked off": {Standing{Name: "x", Point: at(70, reign(a, 0))}, "x (step 70) holds 10 steps, those after step 60, that it does not hold"},
-		"a younger fork, of fewer steps":  {Standing{Name: "x", Point: at(95, reign(a, 60), reign(b, 80), reign(c, 80))}, "x (step 95) holds 15 steps, those after step 80, that it does not hold"},
+		"a later state of the line":       {Standing{Name: "x", Point: at(120, reign(a, 60), reign(b, 60))}, "x (step 120) holds what came after step 100"},
+		"the line that it was forked off": {Standing{Name: "x", Point: at(70, reign(a, 0))}, "x (step 70) holds what came after step 60"},
+		"a younger fork, of fewer steps":  {Standing{Name: "x", Point: at(95, reign(a, 60), reign(b, 80), reign(c, 80))}, "x (step 95) holds what came after step 80"},
 		"another history":                 {Standing{Name: "x", Point: at(5, reign(c, 0))}, "x (step 5) is of another history"},
 		"nothing that can be told":        {Standing{Name: "x", Unknown: errors.New("why")}, "x may hold more (why)"},
 	} {

@@ -120,6 +120,11 @@ func (u *upkeepRun) wanted(ctx context.Context, req PinRequest) (repository.Comm
 			return c, nil
 		}
 	}
+	for _, row := range rows {
+		if c := row.facts; c.Number == req.Commit && c.Kind != repository.KindCheckpoint && u.gc.Visible(c.Number) {
+			return c, fmt.Errorf("target %q, prefix %q: commit %d is a %s, which holds no checkpoint to keep: %w", u.target, u.prefix, c.Number, c.Kind, ErrNoCommit)
+		}
+	}
 	what := Selector{Number: req.Commit, Checkpoint: req.Checkpoint}
 	return repository.CommitFacts{}, fmt.Errorf("target %q, prefix %q: %s: %w", u.target, u.prefix, what, ErrNoCommit)
 }

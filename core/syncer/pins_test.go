@@ -45,6 +45,9 @@ func TestAPinOfWhatIsNotThereIsRefusedAndLeavesNothing(t *testing.T) {
 	w := b.worker(keeps(repository.Retention{MinCount: 1}))
 	b.pushes(w, 1, 3)
 	gone := b.commits()[2].Checkpoint.ID
+	if _, err := w.Pin(t.Context(), PinRequest{Name: "p", Commit: 1}); !errors.Is(err, ErrNoCommit) || !strings.Contains(err.Error(), "commit 1 is a seal, which holds no checkpoint") {
+		t.Errorf("a seal that stands: %v", err)
+	}
 	b.mustMaintain(w, MaintainRequest{})
 	for name, req := range map[string]PinRequest{
 		"never was": {Name: "p", Commit: 40}, "retired": {Name: "p", Commit: 2}, "a seal": {Name: "p", Commit: 1}, "retired checkpoint": {Name: "p", Checkpoint: gone},
