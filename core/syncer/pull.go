@@ -91,9 +91,6 @@ func (r *Reader) pull(ctx context.Context, req PullRequest, c *repository.Commit
 	defer draft.Close() //nolint:errcheck // it stays on disk to be resumed; after Publish this does nothing
 	donors := r.donors(ctx, req.Local)
 	defer donors.release()
-	if req.Instead {
-		donors.whole = nil // what is damaged may be a link to a file of theirs: their chunks are read and checked
-	}
 	fill := filling{reader: r, commit: c, dir: draft.Dir(), donors: donors, spool: req.Spool, progress: req.Progress}
 	if err := fill.run(ctx); err != nil {
 		return Pulled{}, fmt.Errorf("pull commit %d: %w", c.Number, spaceOf(draft.Dir(), err))

@@ -90,8 +90,10 @@ func (d *donors) release() {
 }
 
 // link makes the wanted file a second name of a donor's that has the same content and mode, and has not been touched since it was
-// published. It answers false when there is none, or when the file system cannot: then the file is written.
-func (d *donors) link(root *os.Root, want repository.File) bool {
+// published. It answers false when there is none, or when the file system cannot: then the file is written. A disk may rot below a file
+// whose size and times stay, and publication does not read again what is a name of the newest checkpoint's: so it is read here, into buf,
+// which holds a chunk.
+func (d *donors) link(ctx context.Context, root *os.Root, want repository.File, buf []byte) bool {
 	if d == nil || len(want.Chunks) == 0 {
 		return false
 	}
@@ -100,7 +102,7 @@ func (d *donors) link(root *os.Root, want repository.File) bool {
 			continue
 		}
 		info, err := os.Lstat(at.path)
-		if err != nil || !untouched(info, at.file) {
+		if err != nil || !untouched(info, at.file) || !stillHolds(ctx, at.path, want, buf) {
 			continue
 		}
 		// The folder was made by this restore, through its root; the name was checked.
@@ -121,6 +123,27 @@ func (d *donors) link(root *os.Root, want repository.File) bool {
 func untouched(info os.FileInfo, f *checkpoint.File) bool {
 	return info.Mode().IsRegular() && info.Size() == f.Size && info.Mode().Perm() == f.Mode &&
 		f.Inode != (checkpoint.Inode{}) && inodeOf(info) == f.Inode
+}
+
+// stillHolds reads a file and says whether every chunk of the wanted one is there.
+func stillHolds(ctx context.Context, path string, want repository.File, buf []byte) bool {
+	f, err := openRegular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // nothing was written through it
+	for j, ch := range want.Chunks {
+		if ctx.Err() != nil || !readChunk(f, j, ch.Digest, buf[:want.ChunkLen(j)]) {
+			return false
+		}
+	}
+	return true
+}
+
+// readChunk fills buf with chunk index of a file, and says whether that is the wanted one.
+func readChunk(f io.ReaderAt, index int, want repository.Digest, buf []byte) bool {
+	_, err := io.ReadFull(io.NewSectionReader(f, int64(index)*repository.ChunkSize, int64(len(buf))), buf)
+	return err == nil && repository.Sum(buf) == want
 }
 
 func sameChunks(have *checkpoint.File, want repository.File) bool {
@@ -157,8 +180,7 @@ func (r *donorReader) read(digest repository.Digest, buf []byte) bool {
 		}
 		r.path, r.file = at.path, f
 	}
-	_, err := io.ReadFull(io.NewSectionReader(r.file, int64(at.index)*repository.ChunkSize, int64(len(buf))), buf)
-	return err == nil && repository.Sum(buf) == digest
+	return readChunk(r.file, at.index, digest, buf)
 }
 
 func (r *donorReader) close() {

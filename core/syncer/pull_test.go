@@ -164,6 +164,49 @@ func TestALocalCheckpointThatWasTouchedLendsOnlyWhatIsStillRight(t *testing.T) {
 	sameFiles(t, pinOf(t, local, idOf(1020)).Dir(), files)
 }
 
+// Rot leaves the size and the times of a file as they were.
+func TestAFileOfALocalCheckpointThatHasRottedIsNotPulledFrom(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		after bool // another checkpoint was pulled since, so that the rotten one is not the newest
+	}{{"the newest", false}, {"an older one", true}} {
+		t.Run(row.name, func(t *testing.T) {
+			a := newAuthor(t)
+			files := content{"state.db": noise(2, 4*mib), "small": []byte("small")}
+			_, local := localOf(t)
+			spool := spoolOf(t)
+			var read atomic.Int64
+			pull := func(step uint64, files content) {
+				t.Helper()
+				a.commit(step, files)
+				read.Store(0)
+				if _, err := readerOf(t, counting(a.mem, &read)).Pull(t.Context(), PullRequest{Local: local, Spool: spool}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pull(10, files)
+			if row.after {
+				pull(20, content{"state.db": noise(3, mib)})
+			}
+			rot(t, filepath.Join(pinOf(t, local, idOf(1010)).Dir(), "state.db"), 2*mib)
+			pull(30, files)
+			if got := read.Load(); got < mib || got > mib+100 {
+				t.Errorf("one chunk of the local copy is rotten, %d bytes were read", got)
+			}
+			pulled := pinOf(t, local, idOf(1030))
+			sameFiles(t, pulled.Dir(), files)
+			if err := checkpoint.Verify(t.Context(), pulled.Dir(), pulled.Manifest()); err != nil {
+				t.Error(err)
+			}
+			one, err1 := os.Stat(filepath.Join(pinOf(t, local, idOf(1010)).Dir(), "small"))
+			two, err2 := os.Stat(filepath.Join(pulled.Dir(), "small"))
+			if err1 != nil || err2 != nil || !os.SameFile(one, two) {
+				t.Error("the file that is whole is not shared")
+			}
+		})
+	}
+}
+
 // The disk may rot below a file that two checkpoints share, and no time of it changes: a link to it would bring the rot back.
 func TestADamagedCheckpointIsReplacedByChunksThatWereChecked(t *testing.T) {
 	a := newAuthor(t)

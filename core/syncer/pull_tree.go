@@ -99,7 +99,8 @@ func (t *tree) clean(dir string, wanted, folders map[string]struct{}) error {
 
 func (t *tree) prepareFile(ctx context.Context, i int, d *donors) error {
 	want := t.files[i]
-	if d.link(t.root, want) {
+	buf := make([]byte, min(want.Size, repository.ChunkSize))
+	if d.link(ctx, t.root, want, buf) {
 		t.linked[i] = true
 		for j := range t.filled[i] {
 			t.filled[i][j] = true
@@ -114,7 +115,6 @@ func (t *tree) prepareFile(ctx context.Context, i int, d *donors) error {
 	for j, ch := range want.Chunks {
 		t.filled[i][j] = ch.Encoding == repository.Hole // what an earlier attempt left there, keep makes zeros of
 	}
-	buf := make([]byte, min(want.Size, repository.ChunkSize))
 	if resumed {
 		if err := t.keep(ctx, f, i, buf); err != nil {
 			return err
