@@ -23,6 +23,7 @@ type Attribute struct {
 	Default  string   `json:"default,omitempty"` // as the operator would write it, without quotes; "" = the zero value. None of a list, a map, a secret and what is required
 	Enum     []string `json:"enum,omitempty"`    // of a string and nothing else: the values allowed, the default among them
 	Doc      string   `json:"doc,omitempty"`
+	Folder   bool     `json:"folder,omitempty"` // of a string and nothing else: it names the folder of this machine that holds the objects, and an object is at the folder and its key; the host keeps apart what must not overlap
 }
 
 // Type names the type of an attribute.
@@ -51,7 +52,7 @@ func (s Schema) Attribute(name string) (Attribute, bool) {
 
 // SchemaOf reflects the fields of C, a struct whose exported fields all carry a tag
 //
-//	cairn:"name" or cairn:"name,required"   default:"10s"   enum:"a,b"   doc:"what it does"
+//	cairn:"name", with ,required and ,folder after it as they apply   default:"10s"   enum:"a,b"   doc:"what it does"
 //
 // and are of the types listed at Type. A fault in the struct is the plugin author's: rpc.Serve refuses to start with it.
 func SchemaOf[C any]() (Schema, error) {
@@ -97,25 +98,41 @@ func configFields(t reflect.Type) ([]field, error) {
 }
 
 func attributeOf(sf reflect.StructField) (Attribute, error) {
-	name, flag, _ := strings.Cut(sf.Tag.Get("cairn"), ",")
-	attr := Attribute{
-		Name: name, Type: typeOf(sf.Type), Required: flag == "required",
-		Default: sf.Tag.Get("default"), Doc: sf.Tag.Get("doc"),
-	}
+	name, flags, _ := strings.Cut(sf.Tag.Get("cairn"), ",")
+	attr := Attribute{Name: name, Type: typeOf(sf.Type), Default: sf.Tag.Get("default"), Doc: sf.Tag.Get("doc")}
 	if enum := sf.Tag.Get("enum"); enum != "" {
 		attr.Enum = strings.Split(enum, ",")
 	}
 	switch {
 	case !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name):
 		return attr, fmt.Errorf("tag cairn:%q: want a name of [a-z][a-z0-9_]*", name)
-	case flag != "" && flag != "required":
-		return attr, fmt.Errorf("tag cairn: unknown flag %q", flag)
 	case attr.Type == "":
 		return attr, fmt.Errorf("type %v is not one of string, bool, int64, time.Duration, sdk.Size, sdk.Secret, []string, map[string]string", sf.Type)
 	case attr.Enum != nil && attr.Type != TypeString:
 		return attr, fmt.Errorf("enum is for strings, not for %s", attr.Type)
 	}
+	if err := attr.setFlags(flags); err != nil {
+		return attr, err
+	}
 	return attr, defaultFault(attr, sf.Type)
+}
+
+// setFlags reads what follows the name in a tag.
+func (a *Attribute) setFlags(flags string) error {
+	for flag := range strings.SplitSeq(flags, ",") {
+		switch {
+		case flags == "":
+		case flag == "required":
+			a.Required = true
+		case flag == "folder" && a.Type != TypeString:
+			return fmt.Errorf("folder is for strings, not for %s", a.Type)
+		case flag == "folder":
+			a.Folder = true
+		default:
+			return fmt.Errorf("tag cairn: unknown flag %q", flag)
+		}
+	}
+	return nil
 }
 
 // defaultFault proves that a default can be used: it must decode as the operator's own value would.

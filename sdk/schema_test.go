@@ -50,6 +50,20 @@ func TestTheSchemaIsWhatTheStructSays(t *testing.T) {
 	}
 }
 
+func TestAFieldMaySayThatItNamesTheFolderOfTheObjects(t *testing.T) {
+	schema, err := sdk.SchemaOf[struct {
+		A string `cairn:"a,required,folder"`
+		B string `cairn:"b,folder"`
+		C string `cairn:"c,required"`
+	}]()
+	want := []sdk.Attribute{
+		{Name: "a", Type: sdk.TypeString, Required: true, Folder: true}, {Name: "b", Type: sdk.TypeString, Folder: true}, {Name: "c", Type: sdk.TypeString, Required: true},
+	}
+	if err != nil || !reflect.DeepEqual(schema.Attributes, want) {
+		t.Errorf("%+v, %v", schema.Attributes, err)
+	}
+}
+
 func TestAStructThatCannotBeAConfigurationIsRefused(t *testing.T) {
 	for want, schema := range map[string]func() (sdk.Schema, error){
 		"not a struct": sdk.SchemaOf[int],
@@ -65,6 +79,12 @@ func TestAStructThatCannotBeAConfigurationIsRefused(t *testing.T) {
 		}],
 		"unknown flag": sdk.SchemaOf[struct {
 			A string `cairn:"a,optional"`
+		}],
+		"unknown flag \"required \"": sdk.SchemaOf[struct {
+			A string `cairn:"a,folder,required "`
+		}],
+		"folder is for strings": sdk.SchemaOf[struct {
+			A []string `cairn:"a,required,folder"`
 		}],
 		"is not one of": sdk.SchemaOf[struct {
 			A int `cairn:"a"`

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -92,6 +93,31 @@ func TestTortureMountsThatCannotBeWrittenOrHoldNoPrograms(t *testing.T) {
 	}
 	w.start("")
 	w.finish(want)
+}
+
+// TestTortureABindMountOfAFolderIsThatFolder names one folder by two mounts: as two targets, as target and data folder, and as target and spool.
+func TestTortureABindMountOfAFolderIsThatFolder(t *testing.T) {
+	t.Parallel()
+	disk := tmpfs(t, "size=64m")
+	w := newWorld(t, buildPlugins(t), settings{target: filepath.Join(disk, "target")})
+	check(t, os.MkdirAll(w.target, 0o700))
+	bound := filepath.Join(w.dir, "bound")
+	check(t, os.Mkdir(bound, 0o700))
+	if out, err := exec.Command("mount", "--bind", disk, bound).CombinedOutput(); err != nil {
+		t.Fatalf("bind mount: %v: %s", err, out)
+	}
+	t.Cleanup(func() { check(t, exec.Command("umount", bound).Run()) })
+	run := []string{"run", "--config", w.configFile(), "--data-dir"}
+
+	w.refuses(3, append(run, filepath.Join(bound, "target", "data")), "the folder of target ", " holds data_dir "+filepath.Join(bound, "target", "data"))
+	w.refuses(3, append(run, bound), "the folder of target ", " lies in data_dir "+bound)
+	hcl := w.hcl(w.address)
+	second := fmt.Sprintf("target \"second\" {\n  plugin = \"file\"\n  config {\n    path = %q\n  }\n}\n", filepath.Join(bound, "target"))
+	at := strings.Index(hcl, "sync \"")
+	check(t, os.WriteFile(w.configFile(), []byte(second+hcl[:at]+"sync \"second\" {}\n"+hcl[at:]), 0o600))
+	w.refuses(3, append(run, w.data), "overlaps", "is, by another name,", filepath.Join(bound, "target", pipe))
+	check(t, os.WriteFile(w.configFile(), []byte(strings.Replace(hcl, "host {", fmt.Sprintf("host {\n  spool_dir = %q", filepath.Join(bound, "target")), 1)), 0o600))
+	w.refuses(3, append(run, w.data), "is, by another name, the spool folder", "emptied at every start")
 }
 
 // readOnlyTarget mounts the target's folder read-only under a running host: pushes wait and say why, restores work, and nothing is told as committed

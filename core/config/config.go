@@ -61,7 +61,8 @@ type Target struct {
 	Plugin Plugin
 	Body   Body
 
-	sound bool
+	sound   bool
+	folders []folder // where its objects lie on this machine, if they do
 }
 
 // Sound tells that nothing in the target's block is at fault, so that it makes sense to ask the plugin about it.

@@ -29,7 +29,7 @@ func (l *loader) host(file section) Host {
 		host.SpoolDir = filepath.Join(host.DataDir, "spool")
 	}
 	s.checkListen(host.Listen)
-	if inside(host.DataDir, host.SpoolDir) {
+	if l.spot(host.SpoolDir).holds(l.spot(host.DataDir)) {
 		s.fault(s.where("spool_dir"), fmt.Sprintf("spool_dir %s holds the data folder %s", host.SpoolDir, host.DataDir), "The spool is emptied at every start: name a folder of its own, or leave it out.")
 	}
 	return host

@@ -28,6 +28,10 @@ type Options struct {
 	// CheckDataDir tells why a folder cannot be data_dir. Nil accepts all.
 	CheckDataDir func(dir string) error
 
+	// Look runs a look at a folder and tells whether it came to its end: on a network file system that is away it may not. One that did not goes on
+	// by itself. Nil waits for each.
+	Look func(look func()) bool
+
 	// Only, when not empty, names a pipeline: nothing is read but its storage and the targets that it syncs to. Its circuit is left out,
 	// unless WithCircuit is set.
 	Only        string

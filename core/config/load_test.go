@@ -48,6 +48,8 @@ func options(t *testing.T) Options {
 				return listed, nil
 			case "shelf":
 				return sdk.Schema{Attributes: []sdk.Attribute{{Name: "dir", Type: sdk.TypeString, Required: true, Doc: `the folder, absolute: dir = abspath("objects")`}}}, nil
+			case "folder":
+				return folderSchema(), nil
 			case "slow":
 				return sdk.Schema{}, &NoAnswerError{errors.New("start plugin slow: too late")}
 			}

@@ -151,6 +151,8 @@ func (l *loader) targets(file section, host Host, plugins map[string]Plugin, wan
 		t := Target{Name: s.label, Plugin: p}
 		t.Body = s.body(bodies, p)
 		t.sound = !l.found[seen:].HasErrors() && checked(host, p)
+		t.folders = l.folders(t)
+		l.refuseHosts(t, host)
 		all = append(all, t)
 	}
 	return all

@@ -48,7 +48,7 @@ func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, c
 	l := &loader{now: opts.Now, circuit: opts.circuit(), sql: opts.Circuit == nil, timeouts: opts.timeouts}
 	cfg, found := config.Load(file, config.Options{
 		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts),
-		Hash: hashUnder(ctx), CheckDataDir: checkDataDir,
+		Hash: hashUnder(ctx), CheckDataDir: checkDataDir, Look: lookUnder(ctx),
 	})
 	if cfg != nil {
 		found = append(found, l.check(ctx, cfg)...)
@@ -90,6 +90,28 @@ func schemaOf(ctx context.Context, opts LoadOptions) func(config.Host, config.Pl
 // hashUnder hashes plugins until ctx ends.
 func hashUnder(ctx context.Context) func(path string) (string, error) {
 	return func(path string) (string, error) { return pluginhost.Hash(ctx, path) }
+}
+
+// lookPatience is how long a folder is waited for: a local one answers within milliseconds, an idle disk has to spin up.
+const lookPatience = 10 * time.Second
+
+// lookUnder waits for looks at folders, each for a while, until ctx ends.
+func lookUnder(ctx context.Context) func(look func()) bool {
+	return func(look func()) bool {
+		ctx, cancel := context.WithTimeout(ctx, lookPatience)
+		defer cancel()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			look()
+		}()
+		select {
+		case <-done:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // outsideFile marks an error of a plugin's start whose cause is not in the configuration: the plugin was too slow, as on a machine under

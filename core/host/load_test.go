@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cairnsync/cairn/core/config"
@@ -84,4 +85,19 @@ func TestWhatAFailedStartSaysOfTheConfiguration(t *testing.T) {
 	if err := outsideFile(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// A look at a hard NFS mount whose server is away comes back when that does.
+func TestALookThatDoesNotComeBackIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := make(chan struct{})
+		defer close(back)
+		if lookUnder(t.Context())(func() { <-back }) {
+			t.Error("a look that is stuck has ended")
+		}
+		ended := false
+		if !lookUnder(t.Context())(func() { ended = true }) || !ended {
+			t.Error("a look that ends has not")
+		}
+	})
 }

@@ -12,7 +12,7 @@ import (
 
 // Config is the config block of a file target.
 type Config struct {
-	Path   string `cairn:"path,required" doc:"the directory that holds the objects, absolute; in HCL, abspath(\"dir\") makes it so"`
+	Path   string `cairn:"path,required,folder" doc:"the directory that holds the objects, absolute; in HCL, abspath(\"dir\") makes it so"`
 	Create bool   `cairn:"create" default:"false" doc:"make the directory at start when only its last element is missing; not for a directory on a disk that may be unmounted"`
 }
 

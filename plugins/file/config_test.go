@@ -30,7 +30,7 @@ func TestTheConfigIsDescribedForTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, ok := schema.Attribute("path"); !ok || !a.Required || a.Type != sdk.TypeString || a.Doc == "" {
+	if a, ok := schema.Attribute("path"); !ok || !a.Required || !a.Folder || a.Type != sdk.TypeString || a.Doc == "" {
 		t.Errorf("path: %+v", a)
 	}
 	if a, ok := schema.Attribute("create"); !ok || a.Required || a.Type != sdk.TypeBool || a.Doc == "" {

@@ -73,6 +73,7 @@ func attributeFromWire(a *pb.Attribute) sdk.Attribute {
 	return sdk.Attribute{
 		Name: readable(a.GetName(), maxLabel), Type: sdk.Type(readable(a.GetType(), maxLabel)), Required: a.GetRequired(),
 		Default: readable(a.GetDefault(), maxErrorText), Enum: labels(a.GetEnum()), Doc: readable(a.GetDoc(), maxErrorText),
+		Folder: a.GetFolder(),
 	}
 }
 

@@ -94,6 +94,7 @@ func TestASchemaThatNoConfigurationCouldMeetIsRefused(t *testing.T) {
 		{&pb.Attribute{Name: "a", Type: "list(string)", Enum: []string{"x"}}, `the attribute "a", with an enum: one is for a string, not for a list(string)`},
 		{&pb.Attribute{Name: "a", Type: "bool", Enum: []string{"true"}}, "with an enum"},
 		{&pb.Attribute{Name: "a", Type: "secret", Enum: []string{"x"}}, "with an enum"},
+		{&pb.Attribute{Name: "a", Type: "list(string)", Folder: true}, `the attribute "a", which is a folder: one is a string, not a list(string)`},
 		{&pb.Attribute{Name: "a", Type: "int", Default: "nonsense"}, `the attribute "a", whose default "nonsense" is no int`},
 		{&pb.Attribute{Name: "a", Type: "bool", Default: "maybe"}, `is no bool`},
 		{&pb.Attribute{Name: "a", Type: "duration", Default: "10"}, `is no duration`},
@@ -106,6 +107,7 @@ func TestASchemaThatNoConfigurationCouldMeetIsRefused(t *testing.T) {
 		{&pb.Attribute{Name: "a", Type: "string", Default: "x", Enum: []string{"x", "y"}}, ""},
 		{&pb.Attribute{Name: "a_1", Type: "int", Default: "-7"}, ""},
 		{&pb.Attribute{Name: "a", Default: "x", Enum: []string{"x"}}, ""},
+		{&pb.Attribute{Name: "a", Type: "string", Folder: true, Required: true}, ""},
 		{&pb.Attribute{Name: "a", Type: "of a later contract", Default: "x"}, ""},
 	} {
 		_, err := describeFromWire(&pb.Description{Name: "x", Schema: &pb.Schema{Attributes: []*pb.Attribute{row.attribute}}})

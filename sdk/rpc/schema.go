@@ -21,6 +21,8 @@ func schemaFault(a *pb.Attribute) error {
 		return errors.New("which no configuration can set: a name is [a-z][a-z0-9_]*")
 	case len(a.GetEnum()) > 0 && kind != sdk.TypeString && isKnown(kind):
 		return fmt.Errorf("with an enum: one is for a string, not for a %s", kind)
+	case a.GetFolder() && kind != sdk.TypeString && isKnown(kind):
+		return fmt.Errorf("which is a folder: one is a string, not a %s", kind)
 	case a.GetDefault() == "":
 		return nil
 	case a.GetRequired():

@@ -169,7 +169,7 @@ func describeToWire(d sdk.Description) *pb.Description {
 	schema := &pb.Schema{}
 	for _, a := range d.Schema.Attributes {
 		schema.Attributes = append(schema.Attributes, &pb.Attribute{
-			Name: a.Name, Type: string(a.Type), Required: a.Required, Default: a.Default, Enum: a.Enum, Doc: a.Doc,
+			Name: a.Name, Type: string(a.Type), Required: a.Required, Default: a.Default, Enum: a.Enum, Doc: a.Doc, Folder: a.Folder,
 		})
 	}
 	return &pb.Description{

@@ -329,6 +329,7 @@ type Attribute struct {
 	Default       string                 `protobuf:"bytes,4,opt,name=default,proto3" json:"default,omitempty"` // as the operator would write it; "" = the zero value
 	Enum          []string               `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"`
 	Doc           string                 `protobuf:"bytes,6,opt,name=doc,proto3" json:"doc,omitempty"`
+	Folder        bool                   `protobuf:"varint,7,opt,name=folder,proto3" json:"folder,omitempty"` // of a string: it names the folder of this machine that holds the objects, each at the folder and its key
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -403,6 +404,13 @@ func (x *Attribute) GetDoc() string {
 		return x.Doc
 	}
 	return ""
+}
+
+func (x *Attribute) GetFolder() bool {
+	if x != nil {
+		return x.Folder
+	}
+	return false
 }
 
 type ValidateRequest struct {
@@ -1874,14 +1882,15 @@ const file_target_proto_rawDesc = "" +
 	"\x06Schema\x12:\n" +
 	"\n" +
 	"attributes\x18\x01 \x03(\v2\x1a.cairn.target.v1.AttributeR\n" +
-	"attributes\"\x8f\x01\n" +
+	"attributes\"\xa7\x01\n" +
 	"\tAttribute\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
 	"\brequired\x18\x03 \x01(\bR\brequired\x12\x18\n" +
 	"\adefault\x18\x04 \x01(\tR\adefault\x12\x12\n" +
 	"\x04enum\x18\x05 \x03(\tR\x04enum\x12\x10\n" +
-	"\x03doc\x18\x06 \x01(\tR\x03doc\")\n" +
+	"\x03doc\x18\x06 \x01(\tR\x03doc\x12\x16\n" +
+	"\x06folder\x18\a \x01(\bR\x06folder\")\n" +
 	"\x0fValidateRequest\x12\x16\n" +
 	"\x06config\x18\x01 \x01(\fR\x06config\"C\n" +
 	"\vDiagnostics\x124\n" +
