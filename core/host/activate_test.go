@@ -108,6 +108,9 @@ func TestATargetThatComesBackAfterAnActivationGetsWhatIsDue(t *testing.T) {
 	if c := h.view("p").Targets[0].Committed; c == nil || c.Created.After(activated) {
 		t.Errorf("committed %+v, and since %s nobody could look", c, activated)
 	}
+	h.until("status says why it is not claimed", func() bool {
+		return h.view("p").Targets[0].State == "unavailable" && strings.Contains(h.view("p").Targets[0].Reason, w.target)
+	})
 	must(t, os.Mkdir(w.target, 0o700))
 	h.insert(200, 202)
 	h.until("it is held", func() bool { return h.view("p").Targets[0].State == "held" })

@@ -27,7 +27,7 @@ func (p *pipeline) claimLate(ctx context.Context, r *run, w *syncer.Worker) {
 		if w.Status().Epoch != 0 {
 			return true
 		}
-		_, err := w.Claim(ctx)
+		err := p.claimOnce(ctx, w)
 		_, fenced := errors.AsType[*syncer.FencedError](err)
 		r.loop.Wake() // a target that was held is ready now, or the other way round: a push may be due there
 		if err != nil && !fenced && ctx.Err() == nil {
@@ -35,6 +35,14 @@ func (p *pipeline) claimLate(ctx context.Context, r *run, w *syncer.Worker) {
 		}
 		return fenced || w.Status().Epoch != 0
 	})
+}
+
+// claimOnce has an end: while it waits for its store, neither a push nor an operator gets at the target.
+func (p *pipeline) claimOnce(ctx context.Context, w *syncer.Worker) error {
+	ctx, cancel := context.WithTimeout(ctx, p.host.opts.pace.remote)
+	defer cancel()
+	_, err := w.Claim(ctx)
+	return err
 }
 
 // warnUnclaimed says of a target that whoever wrote there before is not fenced yet.

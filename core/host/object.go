@@ -24,6 +24,7 @@ type committer struct {
 // Write puts the checkpoint into the folder and commits it. When that fails nothing of it stays in the folder; should the commit have landed
 // unseen, the next one finds it and goes on from there.
 func (c *committer) Write(ctx context.Context, s circuit.Snapshot) (trigger.Checkpoint, error) {
+	c.local.p.reconsider(ctx, "") // what holds it may have been put right
 	if now := c.worker.Status(); now.Condition == syncer.Fenced || now.Condition == syncer.Held {
 		return trigger.Checkpoint{}, errors.New(now.Reason) // it would stand there uncommitted
 	}

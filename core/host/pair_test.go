@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"iter"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,7 @@ type outage struct {
 	packs atomic.Bool // reading packs is denied
 	all   atomic.Bool // everything is
 	stall atomic.Bool // reading packs waits until it is given up
+	hang  atomic.Bool // reading and listing anything waits until it is given up
 	under string      // what keys the refused calls have begin with; "" = any
 }
 
@@ -54,7 +56,28 @@ func (s brokenStore) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult
 	return s.Store.Put(ctx, req)
 }
 
+func (s brokenStore) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
+	return func(yield func(sdk.Object, error) bool) {
+		if err := s.hangs(ctx, req.Prefix); err != nil {
+			yield(sdk.Object{}, err)
+			return
+		}
+		s.Store.List(ctx, req)(yield)
+	}
+}
+
+func (s brokenStore) hangs(ctx context.Context, key string) error {
+	if !s.hang.Load() || !strings.HasPrefix(key, s.under) {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 func (s brokenStore) Get(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, error) {
+	if err := s.hangs(ctx, req.Key); err != nil {
+		return sdk.GetResult{}, err
+	}
 	if err := s.refuse("get", req.Key); err != nil {
 		return sdk.GetResult{}, err
 	}

@@ -76,7 +76,7 @@ func obstacle(s syncer.Status) string {
 // unreliable says why what was committed on a target cannot be relied on: it is gone, or known to be broken; "" = nothing speaks against it.
 func unreliable(s syncer.Status, run syncer.Commands) string {
 	switch {
-	case s.Committed == nil && s.Lost != nil && s.Reason != "":
+	case s.Committed == nil && s.Lost != nil && obstacle(s) != "":
 		return s.Reason
 	case s.Committed == nil && s.Lost != nil:
 		return fmt.Sprintf("target %q: commit %d, which was there, was seen to be gone", s.Target, s.Lost.Number)

@@ -44,6 +44,7 @@ func (p *pipeline) listed(ctx context.Context, block config.Sync) ([]syncer.Comm
 	if err != nil {
 		return nil, nil, err
 	}
+	p.reconsider(ctx, block.Target)
 	var known syncer.Status // as it was before the target is read: what is committed meanwhile need not be in the list
 	if w := p.worker(block.Target); w != nil {
 		known = w.Status()
@@ -66,7 +67,7 @@ func lostOn(block config.Sync, known syncer.Status, commits []syncer.CommitInfo,
 	if was == nil || there || failed != nil && (known.Lost == nil || !errors.Is(failed, repository.ErrCorrupt)) {
 		return nil
 	}
-	why := known.Reason
+	why := obstacle(known)
 	if known.Lost == nil || why == "" {
 		why = fmt.Sprintf("target %q: commit %d (checkpoint %s, step %d, confirmed %s) is below %q no more, and nothing newer is: put its objects back from a copy of the target, "+
 			"if there is one; a push, or %s, tells what else can be done",

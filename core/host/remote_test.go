@@ -45,7 +45,7 @@ func TestAListThatLacksWhatWasCommittedIsNoList(t *testing.T) {
 	block := config.Sync{Target: "t", Prefix: "p"}
 	was := &syncer.CommitRef{Number: 7, Step: 70}
 	committed := syncer.Status{Committed: was}
-	lost := syncer.Status{Lost: was, Reason: `target "t": held: commit 7 was below "p" and nothing is there now`}
+	lost := syncer.Status{Lost: was, Condition: syncer.Held, Reason: `target "t": held: commit 7 was below "p" and nothing is there now`}
 	upTo := func(n uint64) []syncer.CommitInfo {
 		return []syncer.CommitInfo{{Number: 1}, {Number: n, Checkpoint: repository.Checkpoint{Step: n * 10}}}
 	}

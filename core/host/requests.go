@@ -75,13 +75,14 @@ func (p *pipeline) Checkpoint(context.Context) (client.CheckpointStarted, error)
 	return client.CheckpointStarted{Sequence: asked.Sequence, Incarnation: r.id}, nil
 }
 
-// Sync asks for a push of the newest checkpoint.
-func (p *pipeline) Sync(_ context.Context, target string) (client.SyncStarted, error) {
+// Sync asks for a push of the newest checkpoint. What held a target before may have been put right.
+func (p *pipeline) Sync(ctx context.Context, target string) (client.SyncStarted, error) {
 	r, err := p.current()
 	if err != nil {
 		return client.SyncStarted{}, err
 	}
 	p.host.retryPlugins(p.cfg, target)
+	p.reconsider(ctx, target)
 	asked, err := r.loop.RequestSync(target)
 	if err != nil {
 		return client.SyncStarted{}, p.loopError(err)

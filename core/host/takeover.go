@@ -110,15 +110,9 @@ func (t *takeover) owner(ctx context.Context) (uuid.UUID, error) {
 	if id := t.p.known().ID; id != uuid.Nil {
 		return id, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.p.host.opts.pace.remote)
-	defer cancel()
 	var silent []error
 	for _, c := range t.claims {
-		reader, err := t.p.reader(c.block, t.p.host.opts.pace.remote)
-		if err != nil {
-			return uuid.Nil, err
-		}
-		head, err := reader.Discover(ctx)
+		head, err := t.p.discover(ctx, c.block)
 		switch {
 		case err != nil:
 			silent = append(silent, err)
@@ -133,6 +127,17 @@ func (t *takeover) owner(ctx context.Context) (uuid.UUID, error) {
 		return uuid.Nil, errNothing
 	}
 	return uuid.Nil, nil
+}
+
+// discover asks one target what it holds. It has a time of its own: one that hangs does not keep the others from being asked.
+func (p *pipeline) discover(ctx context.Context, block config.Sync) (syncer.Head, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.host.opts.pace.remote)
+	defer cancel()
+	reader, err := p.reader(block, p.host.opts.pace.remote)
+	if err != nil {
+		return syncer.Head{}, err
+	}
+	return reader.Discover(ctx)
 }
 
 // errNothing refuses an activation that would begin with an empty state unasked.

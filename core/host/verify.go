@@ -76,6 +76,7 @@ func (p *pipeline) verify(ctx context.Context, block config.Sync, req syncer.Ver
 	req.Progress = func(now syncer.Progress) { p.readSo(block.Target, now) }
 	defer p.readAll(block.Target)
 	if w := p.worker(block.Target); w != nil {
+		p.reconsider(ctx, block.Target)
 		return w.Verify(ctx, req)
 	}
 	reader, err := p.reader(block, p.host.opts.pace.remote)

@@ -35,6 +35,7 @@ func (w *Worker) Claim(ctx context.Context) (Claimed, error) {
 		}
 	}
 	w.opened(err)
+	w.show(func() { w.unanswered(ctx, err, w.calls.note) })
 	if err != nil {
 		return claimed, fmt.Errorf("claim target %q: %w", w.cfg.Target, err)
 	}

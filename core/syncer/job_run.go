@@ -80,7 +80,7 @@ func (w *Worker) learn(err error, at time.Time) {
 // judge is for a change of show: it sets the condition, of which a call that failed says nothing new where the target was held or refused.
 func (w *Worker) judge(err error) {
 	if c, reason, behind, takenBy := conditionAfter(err); err == nil || c != Ready {
-		w.condition, w.reason, w.behind, w.takenBy = c, reason, behind, takenBy
+		w.condition, w.reason, w.behind, w.takenBy, w.silence = c, reason, behind, takenBy, ""
 	}
 }
 

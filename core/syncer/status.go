@@ -20,6 +20,9 @@ const (
 	Held    Condition = "held"    // the target's history is not ours, or what we committed there is gone; adopt is the way on
 	Fenced  Condition = "fenced"  // another writer has taken over; this one has stopped
 	Refused Condition = "refused" // this target cannot be used as it is; every job looks again
+
+	// Unavailable is Ready of a target that did not answer when it was asked how it stands, at the start or for a claim, and has not since.
+	Unavailable Condition = "unavailable"
 )
 
 // Status is what a worker knows about its target: a value, safe to keep. Nothing in it is told before the commit exists and was confirmed.
@@ -85,5 +88,6 @@ func (w *Worker) Status() Status {
 			s.Condition = Pushing
 		}
 	}
+	w.overlay(&s)
 	return s
 }

@@ -70,6 +70,8 @@ type Worker struct {
 	epoch     uint64
 	head      uint64
 	takenBy   *repository.Epoch
+	silence   string // why the target did not say how it stands when it was last asked; "" = it did
+	asking    *tally // of a look; nil = none is under way
 	trouble   string
 
 	stand       *session // a copy of session as the last job left it, for maintenance; nobody changes it
@@ -198,7 +200,7 @@ func (w *Worker) Adopt(ctx context.Context) error {
 	w.state.Adopted = word
 	err = w.save()
 	w.show(func() {
-		w.condition, w.reason, w.behind, w.takenBy = Ready, "", 0, nil
+		w.condition, w.reason, w.behind, w.takenBy, w.silence = Ready, "", 0, nil, ""
 		w.epoch = w.session.epoch
 	})
 	w.cfg.Log.Info("target adopted", "target", w.cfg.Target, "commit", w.state.adoptedCommit())

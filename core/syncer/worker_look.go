@@ -30,24 +30,41 @@ func (w *Worker) lookOnce(ctx context.Context, m checkpoint.Manifest) error {
 	if err := w.take(ctx); err != nil {
 		return err
 	}
-	asked := w.session
-	fresh, untouched := w.newSession(), w.untouched()
+	asked, untouched := w.session, w.untouched()
 	past := *w.state // jobs go on with theirs
 	past.Jobs = slices.Clone(past.Jobs)
+	fresh := w.onlooker(&past, w.ownCalls())
+	if untouched {
+		w.show(func() { w.asking = fresh.calls.note })
+	} else {
+		w.show(func() { w.silence = "" }) // a job has seen it
+	}
 	w.release()
 	if !untouched {
 		return nil
 	}
-	fresh.calls = w.ownCalls()
-	fresh.probe = func(ctx context.Context, _ bool) ProbeReport {
-		return newProber(remote{calls: fresh.calls, store: w.cfg.Store, prefix: w.cfg.Prefix}, w.cfg.Writer.ID).look(ctx)
-	}
-	fresh.was = past.held()
-	if past.recalled {
-		fresh.knows = past.knows
-	}
 	err := fresh.glanced(ctx, m)
+	defer w.asked()
 	return w.looked(ctx, asked, fresh, err)
+}
+
+func (w *Worker) asked() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asking = nil
+}
+
+// onlooker is a session that only looks, as a new one would that remembers the past.
+func (w *Worker) onlooker(past *state, calls *caller) *session {
+	s := w.newSession()
+	s.calls, s.was = calls, past.held()
+	s.probe = func(ctx context.Context, _ bool) ProbeReport {
+		return newProber(remote{calls: calls, store: w.cfg.Store, prefix: w.cfg.Prefix}, w.cfg.Writer.ID).look(ctx)
+	}
+	if past.recalled {
+		s.knows = past.knows
+	}
+	return s
 }
 
 func (s *session) glanced(ctx context.Context, m checkpoint.Manifest) (err error) {
@@ -57,7 +74,9 @@ func (s *session) glanced(ctx context.Context, m checkpoint.Manifest) (err error
 
 // untouched says that no job of this incarnation has got so far as to know what the repository holds. The caller has the turn.
 func (w *Worker) untouched() bool {
-	s, c := w.session, w.Status().Condition
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, c := w.session, w.condition
 	return s.phase == unclaimed && s.claiming == 0 && s.fence == nil && !s.looked && (c == Ready || c == Refused)
 }
 
@@ -71,7 +90,11 @@ func (w *Worker) looked(ctx context.Context, asked, fresh *session, err error) e
 	if w.session != asked && w.untouched() {
 		return errAdopted
 	}
-	if !w.untouched() || err != nil && c == Ready {
+	switch {
+	case !w.untouched():
+		return err
+	case err != nil && c == Ready:
+		w.show(func() { w.unanswered(ctx, err, fresh.calls.note) })
 		return err
 	}
 	w.session.fence = fresh.fence

@@ -76,7 +76,7 @@ func TestALookThatGetsNoAnswerTellsNothing(t *testing.T) {
 	if err := w.Look(t.Context(), a.stands(1)); !errors.Is(err, sdk.Unavailable) {
 		t.Fatalf("error %v", err)
 	}
-	if s := w.Status(); s.Condition != Ready || !s.Looked.Equal(before) || s.Committed == nil {
+	if s := w.Status(); s.Condition != Unavailable || !s.Looked.Equal(before) || s.Committed == nil {
 		t.Errorf("status %+v", s)
 	}
 }

@@ -74,7 +74,7 @@ type CheckpointRule struct {
 // TargetView is how a pipeline stands with one of its targets.
 type TargetView struct {
 	Target    string      `json:"target"`
-	State     string      `json:"state" enum:"ready,pushing,held,fenced,refused" doc:"held: the repository's history is not ours. fenced: another writer took over. refused: it cannot be used as it is."`
+	State     string      `json:"state" enum:"ready,pushing,held,fenced,refused,unavailable" doc:"held: the repository's history is not ours. fenced: another writer took over. refused: it cannot be used as it is. unavailable: it did not answer when this host started, or when it was to be claimed, and has not since."`
 	Reason    string      `json:"reason,omitempty" doc:"Why it is not ready, and the way on."`
 	TakenBy   *Holder     `json:"taken_by" doc:"Fenced: who holds the repository now; null otherwise."`
 	Fencing   string      `json:"fencing" enum:"required,advisory" doc:"advisory: two writers cannot be told apart on this target."`
@@ -214,7 +214,7 @@ type SyncFailure struct {
 // TargetSync is SyncStatus for one target.
 type TargetSync struct {
 	Target          string       `json:"target"`
-	State           string       `json:"state" enum:"ready,pushing,held,fenced,refused"`
+	State           string       `json:"state" enum:"ready,pushing,held,fenced,refused,unavailable"`
 	Fencing         string       `json:"fencing" enum:"required,advisory" doc:"advisory: two writers cannot be told apart on this target."`
 	Warnings        []string     `json:"warnings" doc:"What is unsafe or does not work there though pushes go on; empty when nothing is."`
 	Rights          *RightsView  `json:"rights" doc:"What the store was last seen to allow; null before the first probe."`
