@@ -19,6 +19,10 @@ type Pipeline struct {
 	Honoured []uuid.UUID `json:"honoured"` // values of start_from_checkpoint that were obeyed already
 	History  History     `json:"history"`
 
+	// Openers are the runs one of which was the last to open the live state; Nil among them = it may not say. None = nothing is known, as in a file
+	// from before this was noted.
+	Openers []uuid.UUID `json:"openers,omitempty"`
+
 	Restoring *Restoring `json:"restoring,omitempty"` // a restore in place that is neither done nor given up
 
 	// What follows is a standby's. A pipeline that never was one has nothing of it in its file, as before there were standbys.

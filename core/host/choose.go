@@ -83,6 +83,11 @@ func (p *pipeline) localFacts(ctx context.Context, c circuit.Circuit) (syncer.St
 	default:
 		facts.Live = syncer.LiveFacts{Exists: live.Exists, Exact: live.Exact, Step: live.Step}
 	}
+	if facts.Live.Exists && facts.Live.Damaged == nil {
+		if err := foreign(p.dir, p.known()); err != nil {
+			return facts, err
+		}
+	}
 	manifests, err := p.dir.Checkpoints().List(ctx)
 	facts.LocalErr = err
 	if n := len(manifests); n > 0 {

@@ -227,6 +227,8 @@ func (r *inPlace) standing(ctx context.Context, c circuit.Circuit) ([]syncer.Sta
 	case errors.Is(err, circuit.ErrDamaged):
 	case err != nil:
 		return nil, fmt.Errorf("read the live state, which must not be lost unseen: %w; mend that, or move %s away, and give the command again", err, r.dir.State())
+	case live.Exists && foreign(r.dir, r.record) != nil:
+		all = append(all, syncer.Standing{Name: "the live state", Unknown: foreign(r.dir, r.record)})
 	case live.Exists && !live.Exact:
 		all = append(all, syncer.Standing{Name: "the live state", Unknown: errors.New("its step cannot be told")})
 	case live.Exists:

@@ -78,10 +78,11 @@ func (p *pipeline) keepIdentity(owner uuid.UUID) error {
 	})
 }
 
-// keepHistory saves where the state that is about to stand comes from, and the uuid that was obeyed for it; Nil = none.
-func (p *pipeline) keepHistory(history checkpoint.History, honoured uuid.UUID) error {
+// keepHistory saves where the state that is about to stand comes from, the runs that may then have opened it last, and the uuid that was obeyed for it;
+// Nil = none.
+func (p *pipeline) keepHistory(history checkpoint.History, openers []uuid.UUID, honoured uuid.UUID) error {
 	return p.changeRecord(func(record *checkpoint.Pipeline) {
-		record.History = history
+		record.History, record.Openers = history, openers
 		record.Standby, record.Activation, record.Followed = false, nil, nil // a state of its own makes a primary
 		if honoured != uuid.Nil {
 			record.Honoured = append(append([]uuid.UUID{}, record.Honoured...), honoured)

@@ -84,7 +84,7 @@ func (p *pipeline) takeNothing(found seen) error {
 			return err
 		}
 	}
-	if err := p.keepHistory(checkpoint.History{{Lineage: uuid.Must(uuid.NewRandom())}}, uuid.Nil); err != nil {
+	if err := p.keepHistory(checkpoint.History{{Lineage: uuid.Must(uuid.NewRandom())}}, nil, uuid.Nil); err != nil { // nil: there is no state
 		return err
 	}
 	if p.scratch() {
@@ -137,8 +137,15 @@ func (p *pipeline) takeCheckpoint(ctx context.Context, r *run, c circuit.Circuit
 	if err := c.Restore(ctx, pinned.Dir(), staged); err != nil {
 		return fmt.Errorf("restore checkpoint %s: %w", m.ID, err)
 	}
+	if err := checkpoint.SetOpenedBy(staged, r.id); err != nil {
+		return fmt.Errorf("note in the restored state which run made it: %w", err)
+	}
 	p.host.hook("start.restored")
-	if err := p.keepHistory(fork(m), choice.Honours); err != nil {
+	openers, err := p.openers(r)
+	if err != nil {
+		return err
+	}
+	if err := p.keepHistory(fork(m), openers, choice.Honours); err != nil {
 		return err
 	}
 	p.host.hook("start.recorded")

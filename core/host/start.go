@@ -32,11 +32,17 @@ func (p *pipeline) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	r.phase("opening the circuit", nil)
+	if err := p.opening(r); err != nil {
+		return err
+	}
 	var waker waker
 	if err := c.Open(ctx, circuit.Env{Dir: p.stateDir(), Wake: waker.wake, Log: p.log.Named("circuit")}); err != nil {
 		return fmt.Errorf("open circuit: %w", err)
 	}
 	p.opened(r, c, ready)
+	if err := p.hasOpened(r); err != nil {
+		return err
+	}
 	loop, err := circuit.New(p.loopConfig(r, ready.newest))
 	if err != nil {
 		return err

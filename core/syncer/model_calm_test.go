@@ -73,10 +73,9 @@ func (w *world) freshStartCommits(wrong mutants) *life {
 			h.kill()
 		}
 	}
+	w.rest() // until they have given up what they had under way
 	w.sweepAbandoned()
-	if w.alone {
-		w.settle()
-	}
+	w.settle() // a commit of theirs that landed after the look of the fresh one would rightly hold it
 	fresh := w.addHost("C", cast-1, wrong)
 	fresh.start(w)
 	if !w.until(func() bool { return len(fresh.life.told) > 0 }) {

@@ -15,7 +15,7 @@ func TestTheSimulationNoticesEachMissingRule(t *testing.T) {
 		{"no seal", play{wrong: mutants{noSeal: true}}, 0},
 		{"commits are listed before the claim", play{wrong: mutants{listBeforeClaim: true}}, 0},
 		{"success is told before the epoch is looked at again", play{wrong: mutants{tellEarly: true}}, 0},
-		{"our own epoch is not looked at", play{wrong: mutants{ownEpochUnseen: true, tipUnseen: true, landingUnseen: true}}, 1046},
+		{"our own epoch is not looked at", play{wrong: mutants{ownEpochUnseen: true, tipUnseen: true, landingUnseen: true, formatUnseen: true}}, 1046},
 		{"a conflict is taken for success", play{wrong: mutants{conflictIsSuccess: true}}, 522},
 		{"a conflict is taken for a takeover without reading", play{wrong: mutants{conflictIsFenced: true}}, 0},
 		{"a restart takes back what was activated elsewhere", play{wrong: mutants{restartTakesBack: true}}, 0},

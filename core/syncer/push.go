@@ -69,6 +69,10 @@ func (s *session) doubt() { s.confirmed = false }
 // confirm looks at the epoch and at what stands there, after a commit of ours was created or when somebody asks anew: only then is success told to
 // anyone.
 func (s *session) confirm(ctx context.Context) error {
+	// Before the rest: what makes a commit one is looked at last.
+	if err := s.formatStands(ctx); err != nil {
+		return fmt.Errorf("commit %d is not confirmed: %w", s.base.Number, err)
+	}
 	if !s.wrong.tellEarly {
 		if err := s.stillHighest(ctx); err != nil {
 			return fmt.Errorf("commit %d exists and is not confirmed: %w", s.base.Number, err)

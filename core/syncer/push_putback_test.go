@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/repository"
 )
@@ -129,11 +132,11 @@ func TestARequestedPushOfACommittedCheckpointReadsItsCommit(t *testing.T) {
 			b.store.Before = record(&calls)
 			err := b.push(w, id, Requested)
 			b.heal()
-			if want := []string{"list strikes/epoch/", "get " + key}; !slices.Equal(calls[:2], want) {
+			if want := []string{"get strikes/FORMAT.json", "list strikes/epoch/", "get " + key}; !slices.Equal(calls[:3], want) {
 				t.Errorf("calls %q, want %q first", calls, want)
 			}
 			if name == "whole" {
-				if err != nil || len(calls) != 2 {
+				if err != nil || len(calls) != 3 {
 					t.Errorf("error %v, calls %q", err, calls)
 				}
 				return
@@ -193,6 +196,47 @@ func TestAPushReusesNothingThatIsKnownToBeMissingOrDamaged(t *testing.T) {
 			if got := len(b.commits()); got != before || before != int(step)+2 && row.same {
 				t.Errorf("%d commits, and %d after it was asked for again", before, got)
 			}
+		})
+	}
+}
+
+// Commits without FORMAT.json, or below that of another, are no repository to any reader. One that is put back is found by the next push.
+func TestAPushIntoARepositoryWhoseFormatIsNotOursAnyMoreIsNotToldAsSuccess(t *testing.T) {
+	format := repository.FormatKey("strikes")
+	for name, c := range map[string]struct {
+		spoil func(b *bench)
+		say   string
+	}{
+		"it is removed": {func(b *bench) { b.remove(format) }, "no FORMAT.json"},
+		"it is damaged": {func(b *bench) { b.mem.Plant(format, []byte("{")) }, "FORMAT.json"},
+		"another pipeline's stands": {func(b *bench) {
+			b.mem.Plant(format, must(repository.EncodeFormat(repository.Format{
+				PipelineID: uuid.New(), PipelineName: "other", RepositoryID: uuid.New(), Created: time.Unix(1_800_000_000, 0), WrittenBy: "cairn test",
+			})))
+		}, "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			w := b.worker()
+			b.pushes(w, 1, 2)
+			whole, _ := b.mem.Content(format)
+			c.spoil(b)
+			id := b.publish(3, b.filesOf(3))
+			for _, trigger := range []Trigger{Periodic, Requested} {
+				if err := b.push(w, id, trigger); err == nil || !strings.Contains(err.Error(), c.say) {
+					t.Fatalf("%s: error %v, want one that says %q", trigger, err, c.say)
+				}
+			}
+			if s := w.Status(); s.Condition != Refused || s.Committed == nil || s.Committed.Number != 3 {
+				t.Errorf("status %+v", s)
+			}
+			keys := b.mem.Keys()
+			b.mem.Plant(format, whole)
+			b.mustPush(w, id, Periodic)
+			if got := b.mem.Keys(); len(got) > len(keys)+1 {
+				t.Errorf("more was written: %q, then %q", keys, got)
+			}
+			b.wantRestorable(1, 2, 3)
 		})
 	}
 }

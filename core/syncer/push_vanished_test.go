@@ -252,7 +252,7 @@ func TestARequestedPushOfACommittedCheckpointLooksOnce(t *testing.T) {
 	var calls []string
 	b.store.Before = record(&calls)
 	b.mustPush(w, id, Requested)
-	if want := []string{"list strikes/epoch/", "get " + repository.CommitKey("strikes", 2)}; !slices.Equal(calls, want) {
+	if want := []string{"get strikes/FORMAT.json", "list strikes/epoch/", "get " + repository.CommitKey("strikes", 2)}; !slices.Equal(calls, want) {
 		t.Errorf("calls %q, want %q", calls, want)
 	}
 	b.wipe()

@@ -113,6 +113,7 @@ type mutants struct {
 	pinWithoutGC       bool // a pin is acknowledged when it is written
 	verifiedNotKept    bool // retention does not keep what was proven to restore
 	tipUnseen          bool // a push goes on without a look whether the commit that it continues is there
+	formatUnseen       bool // success is told without a look whether FORMAT.json is there
 	landingUnseen      bool // success is told without a look whether the commit and what it stands on are there
 	retiredMustBeThere bool // the newest commit that we knew must be listed though it was retired since
 }
@@ -141,8 +142,7 @@ func (s *session) lookOnce(ctx context.Context) (*known, error) {
 		return nil, err
 	}
 	if !s.hasFormat && len(numbers) > 0 {
-		return nil, fmt.Errorf("target %q holds %d commits below %q but no FORMAT.json: %w: restore that object, remove what is left of the repository, or use another prefix",
-			s.target, len(numbers), s.prefix, repository.ErrCorrupt)
+		return nil, s.formatLost()
 	}
 	s.listed = numbers
 	newest, err := s.newestCheckpoint(ctx)
@@ -185,30 +185,6 @@ func (s *session) read(ctx context.Context, n uint64) (known, error) {
 		s.cache[n] = k
 	}
 	return k, nil
-}
-
-// checkFormat reads FORMAT.json, if it exists. One of another pipeline, or of a format that is not known here, is an error.
-func (s *session) checkFormat(ctx context.Context) error {
-	data, err := s.get(ctx, repository.FormatKey(s.prefix), repository.MaxSmall)
-	switch {
-	case isNotFound(err):
-		s.hasFormat = false
-		return nil
-	case err != nil:
-		return err
-	}
-	f, err := repository.DecodeFormat(data)
-	if err != nil {
-		return fmt.Errorf("target %q: %w", s.target, err)
-	}
-	if f.PipelineID != s.format.PipelineID {
-		return &OwnedError{
-			Target: s.target, Prefix: s.prefix, Pipeline: s.format.PipelineID, Name: s.format.PipelineName,
-			Owner: f.PipelineID, OwnerName: f.PipelineName,
-		}
-	}
-	s.hasFormat = true
-	return nil
 }
 
 // admits says whether our state may follow base: base lies on its history, or the operator has said so of this very commit.
