@@ -10,7 +10,7 @@ import (
 // pointsOfALife are the named points that any life with new records passes.
 func pointsOfALife() []string {
 	return []string{
-		"start.opened",
+		"start.marked", "start.opened",
 		"publish.files-synced", "publish.manifest-written", "publish.manifest-synced", "publish.renamed", "publish.synced",
 		"collect.marked", "collect.renamed", "collect.synced", "collect.removed",
 		"push.probe.begin", "push.probe.done", "push.epoch.begin", "push.epoch.done", "push.pack.begin", "push.pack.done", "push.commit.begin", "push.commit.done",
@@ -40,7 +40,7 @@ func pointsOfAnActivation() []string {
 	return []string{
 		"activate.desired", "push.probe.begin", "push.epoch.begin", "push.epoch.done", "push.commit.begin", "push.commit.done", "activate.claimed",
 		"publish.files-synced:2", "publish.renamed:2", "activate.pulled", "start.identified", "start.restored", "start.recorded", "start.swapping",
-		"start.swapped", "start.opened",
+		"start.swapped", "start.marked", "start.opened",
 	}
 }
 

@@ -3,6 +3,7 @@
 //	<path>/lock                              flock: one process per path; holds the pid of the last one
 //	<path>/pipeline.json                     Pipeline
 //	<path>/state/                            the circuit's live directory (made and owned by the circuit)
+//	<path>/state/.cairn-opened-by            the run that opened it last, by which one that is moved here from elsewhere is known
 //	<path>/checkpoints/<uuid v7>/            one published checkpoint: files/ and checkpoint.json
 //	<path>/checkpoints/.tmp-<uuid v7>/       a checkpoint being written; garbage after a crash
 //	<path>/checkpoints/.pull-<uuid v7>/      a pull being written; resumed by its id after a crash

@@ -64,7 +64,7 @@ type Live struct {
 
 // Env is what the host lends a circuit.
 type Env struct {
-	Dir  string
+	Dir  string // after Open the host keeps a hidden file of its own there, which Inspect passes over
 	Wake func() // any goroutine may call it; it never blocks; calls coalesce. New input, end of a phase, a clock
 	Log  hclog.Logger
 }

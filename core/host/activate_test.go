@@ -124,7 +124,7 @@ func TestATargetThatComesBackAfterAnActivationGetsWhatIsDue(t *testing.T) {
 
 func TestAnActivationThatCrashedIsGoneOnWith(t *testing.T) {
 	for _, point := range []string{
-		"activate.desired", "activate.claimed", "activate.pulled", "start.identified", "start.restored", "start.recorded", "start.swapping", "start.swapped", "start.opened",
+		"activate.desired", "activate.claimed", "activate.pulled", "start.identified", "start.restored", "start.recorded", "start.swapping", "start.swapped", "start.marked", "start.opened",
 	} {
 		t.Run(point, func(t *testing.T) {
 			w := newWorld(t)

@@ -21,7 +21,7 @@ func crashAt(point string) func(*Options) {
 
 func TestAStartThatCrashedIsTakenUpWhereverItWas(t *testing.T) {
 	for _, point := range []string{
-		"start.identified", "start.pulled", "start.restored", "start.recorded", "start.swapping", "start.swapped", "start.opened",
+		"start.identified", "start.pulled", "start.restored", "start.recorded", "start.swapping", "start.swapped", "start.marked", "start.opened",
 	} {
 		t.Run(point, func(t *testing.T) {
 			w := newWorld(t)

@@ -93,6 +93,9 @@ func (p *pipeline) takeNothing(found seen) error {
 	if err := os.MkdirAll(p.dir.State(), 0o700); err != nil {
 		return err
 	}
+	if err := os.Remove(filepath.Join(p.dir.State(), checkpoint.OpenedByName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // an earlier run has opened it and made no state
+	}
 	return syncDir(filepath.Dir(p.dir.State())) // SQLite syncs what is in there, and not its name
 }
 
