@@ -85,20 +85,11 @@ func (s *Store) begin(id uuid.UUID, prefix string) (*Draft, error) {
 	for _, dir := range []string{d.top(), d.Dir()} {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			_ = os.Remove(d.top()) // empty: the disk had room for the one directory and not for the other
-			return nil, fmt.Errorf("begin checkpoint: %w", Explain(s.root, s.explain(err)))
+			return nil, fmt.Errorf("begin checkpoint: %w", Explain(s.root, ExplainRemoved(s.root, err)))
 		}
 	}
 	s.drafts[id] = struct{}{}
 	return d, nil
-}
-
-// explain tells a folder that was removed under the running host from any other trouble: all that a circuit does from then on goes into
-// files that have no name any more.
-func (s *Store) explain(err error) error {
-	if _, gone := os.Stat(s.root); !errors.Is(gone, fs.ErrNotExist) {
-		return err
-	}
-	return &RemovedError{Path: s.root}
 }
 
 // ID is the id of the checkpoint to be.

@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 )
 
 // ErrNone says that the store holds no checkpoint (or not the one asked for) and that this is proven: the directory was read.
@@ -54,10 +56,26 @@ func (e *CorruptError) Error() string {
 // Unwrap gives the cause and ErrCorrupt.
 func (e *CorruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
 
-// RemovedError says that the folder of the checkpoints was removed, or moved away, while this process had it open.
+// RemovedError says that the storage path, or the folder of its checkpoints, was removed, or moved away, while this process had it open: all that a
+// circuit does from then on goes into files that have no name any more.
 type RemovedError struct{ Path string }
 
 func (e *RemovedError) Error() string {
-	return fmt.Sprintf("%s was removed while the host runs on it, so nothing can be saved any more; move it back, or stop the pipeline at once "+
-		"(cairn pipeline stop --now) and start it again from what its targets hold", e.Path)
+	return fmt.Sprintf("%s was removed while the host runs on it, so nothing can be saved any more; move it back, or end the host and start it again "+
+		"(to go on from what its targets hold, with start_from_checkpoint = \"latest\" in its storage block)", e.Path)
+}
+
+// ExplainRemoved gives err, met in working on a storage path, its remedy when that folder is not there any more. Any other error, nil among them, stays as
+// it is.
+func ExplainRemoved(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if told := (*RemovedError)(nil); errors.As(err, &told) {
+		return err
+	}
+	if _, gone := os.Stat(path); !errors.Is(gone, fs.ErrNotExist) {
+		return err
+	}
+	return &RemovedError{Path: path}
 }

@@ -48,7 +48,7 @@ func TestAFolderRemovedUnderTheRunningHostIsToldFromOtherTrouble(t *testing.T) {
 	}
 	_, err := s.Begin()
 	var removed *RemovedError
-	if !errors.As(err, &removed) || !strings.Contains(err.Error(), "pipeline stop --now") {
+	if !errors.As(err, &removed) || !strings.Contains(err.Error(), "end the host and start it again") {
 		t.Fatalf("got %v", err)
 	}
 	if err := os.Rename(path+"-away", path); err != nil {

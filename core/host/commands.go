@@ -16,7 +16,13 @@ func origin(cfg *config.Config) syncer.Origin {
 
 // commands are those that remedies of this pipeline and one of its targets name; "" = none.
 func (p *pipeline) commands(target string) syncer.Commands {
-	return syncer.Commands{Pipeline: p.cfg.Name, Target: target, From: origin(p.host.cfg)}
+	return syncer.Commands{Pipeline: p.cfg.Name, Target: target, Follows: p.follows(), From: origin(p.host.cfg)}
+}
+
+// follows is the target that the pipeline follows as a standby; "" = none.
+func (p *pipeline) follows() string {
+	block, _ := p.cfg.Backend.Follows()
+	return block.Target
 }
 
 func (o *Offline) commands() syncer.Commands {

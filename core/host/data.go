@@ -94,5 +94,13 @@ func (p *pipeline) dataError(err error) error {
 			return api.Errorf(a.status, a.code, "pipeline %q: %v", p.cfg.Name, err).After(a.again)
 		}
 	}
-	return err
+	return p.removed(err)
+}
+
+// removed tells a storage path that was removed under the running host from any other trouble.
+func (p *pipeline) removed(err error) error {
+	if p.dir == nil {
+		return err
+	}
+	return checkpoint.ExplainRemoved(p.cfg.Backend.Path, err)
 }

@@ -26,7 +26,7 @@ func TestARestartedPrimaryWithNothingToPushSaysThatItWasTakenOver(t *testing.T) 
 	other.followed()
 	other.activate(client.ActivateOptions{})
 
-	late := w.start(conf{}).up()
+	late := w.start(conf{pull: "1h"}).up()
 	late.until("it is fenced", func() bool { return late.view("p").Targets[0].State == "fenced" })
 	target := late.view("p").Targets[0]
 	contains(t, target.Reason, "fenced", "cairn pipeline standby")
@@ -36,6 +36,36 @@ func TestARestartedPrimaryWithNothingToPushSaysThatItWasTakenOver(t *testing.T) 
 	if _, err := late.Pin(t.Context(), "p", "audit", client.PinOptions{Commit: 2}); code(err) != client.CodeFenced {
 		t.Errorf("a pin: %v", err)
 	}
+	must(t, late.Standby(t.Context(), "p")) // as the reason says
+	late.stop()
+	other.insert(5, 9)
+	other.checkpoint()
+	other.push()
+}
+
+// Once the new primary has pushed, the old one that comes back is held: its reason names the commands that make it follow, in their order.
+func TestARestartedPrimaryThatIsHeldFollowsByTheCommandsOfItsReason(t *testing.T) {
+	w := newWorld(t)
+	c := conf{pull: "100ms"}
+	first := w.start(c).up()
+	first.insert(0, 5)
+	first.checkpoint()
+	first.push()
+	first.stop()
+	other := w.start(conf{data: "elsewhere", initial: "standby", pull: "100ms"})
+	other.followed()
+	other.activate(client.ActivateOptions{})
+	other.insert(5, 9)
+	other.checkpoint()
+	other.push()
+
+	late := w.start(c).up()
+	late.until("it is held", func() bool { return late.view("p").Targets[0].State == "held" })
+	contains(t, late.view("p").Targets[0].Reason, "`cairn pipeline stop p` and, once it has stopped, `cairn pipeline standby p`")
+	must(t, late.Stop(t.Context(), "p", true))
+	late.until("it has stopped", func() bool { return late.view("p").State == "stopped" })
+	must(t, late.Standby(t.Context(), "p"))
+	late.pulledStep(other.view("p").Step)
 }
 
 func TestATargetThatRefusesAtTheStartIsLookedAtUntilItDoesNot(t *testing.T) {

@@ -101,7 +101,7 @@ func (p *pipeline) changeRecord(change func(*checkpoint.Pipeline)) error {
 	change(&record)
 	if keep {
 		if err := p.dir.SavePipeline(record); err != nil {
-			return err
+			return p.removed(err)
 		}
 	}
 	p.mu.Lock()

@@ -221,7 +221,7 @@ func (p *pipeline) workerConfig(block config.Sync, record checkpoint.Pipeline, i
 	t := p.host.targets[block.Target]
 	return syncer.Config{
 		Target: block.Target, Prefix: block.Prefix, Store: p.host.store(t),
-		Pipeline: record.ID, PipelineName: p.cfg.Name, Origin: origin(p.host.cfg), Writer: repository.Writer{ID: record.Writer, Incarnation: incarnation},
+		Pipeline: record.ID, PipelineName: p.cfg.Name, Origin: origin(p.host.cfg), Follows: p.follows(), Writer: repository.Writer{ID: record.Writer, Incarnation: incarnation},
 		Host: p.host.hostname, WrittenBy: p.host.opts.Version,
 		Local: p.dir.Checkpoints(), Spool: p.host.spool, StateFile: p.dir.SyncFile(block.Target),
 		Fencing: syncer.Fencing(block.Fencing), Slots: t.slots, Retention: policy(block.Retention), AskBudget: p.host.opts.pace.remote,

@@ -223,7 +223,8 @@ func (p *pipeline) Checkpoints(ctx context.Context) ([]client.CheckpointView, er
 	if p.dir == nil {
 		return []client.CheckpointView{}, nil
 	}
-	return localViews(ctx, p.dir)
+	views, err := localViews(ctx, p.dir)
+	return views, p.removed(err)
 }
 
 func localViews(ctx context.Context, dir *checkpoint.Dir) ([]client.CheckpointView, error) {

@@ -15,6 +15,7 @@ type Origin struct {
 // on no other. What is not known of it keeps its placeholder.
 type Commands struct {
 	Pipeline, Target string // their names
+	Follows          string // the target that the pipeline follows as a standby; "" = it cannot, for none has a pull_interval
 	From             Origin
 }
 
@@ -23,6 +24,18 @@ func (c Commands) Adopt() string { return c.write("pipeline adopt", c.pipeline()
 
 // Standby lets the pipeline follow its target.
 func (c Commands) Standby() string { return c.write("pipeline standby", c.pipeline()) }
+
+// Follow lets the pipeline follow the host that has taken its place, in the order that is not refused: one that is seen to be fenced on the target that it
+// follows becomes a standby as it runs, any other is stopped before. "" = it cannot follow.
+func (c Commands) Follow(fenced bool) string {
+	switch {
+	case c.Follows == "":
+		return ""
+	case fenced && c.Follows == c.Target:
+		return c.Standby()
+	}
+	return c.Stop() + " and, once it has stopped, " + c.Standby()
+}
 
 // Activate makes a standby the primary.
 func (c Commands) Activate() string { return c.write("pipeline activate", c.pipeline()) }

@@ -30,6 +30,33 @@ func TestTheRemediesOfAHeldTargetAreWholeCommandsForThisHost(t *testing.T) {
 	}
 }
 
+// Where no sync block has a pull_interval a standby is refused, and one that is not seen to be fenced on the target that it follows has to be stopped.
+func TestARemedyOffersAStandbyOnlyWhereItIsTakenAndStopsWhatHasToBeStopped(t *testing.T) {
+	const standby, stop = "`cairn pipeline standby strikes`", "`cairn pipeline stop strikes`"
+	const stopped = stop + " and, once it has stopped, " + standby
+	follows := func(target string) Commands {
+		run := oddHost()
+		run.Follows = target
+		return run
+	}
+	for name, row := range map[string]struct {
+		err  error
+		says string // "" = no standby is offered
+	}{
+		"fenced on what it follows":   {&FencedError{Run: follows("offsite")}, "stop it with " + stop + ", or let it follow the other with " + standby},
+		"fenced, and follows another": {&FencedError{Run: follows("second")}, "or let it follow the other with " + stopped},
+		"fenced, and follows nothing": {&FencedError{Run: follows("")}, ""},
+		"held, and follows":           {&HeldError{Run: follows("offsite")}, "let this one follow it with " + stopped},
+		"held by a copy, and follows": {&HeldError{Forgotten: true, Run: follows("offsite")}, "let this one follow it with " + stopped},
+		"held, and follows nothing":   {&HeldError{Run: follows("")}, ""},
+	} {
+		text := row.err.Error()
+		if row.says == "" && strings.Contains(text, "pipeline standby") || !strings.Contains(text, row.says) {
+			t.Errorf("%s: %s\nwant %q", name, text, row.says)
+		}
+	}
+}
+
 func TestARemedyLeavesNoNameOpenThatTheHostKnows(t *testing.T) {
 	run := oddHost()
 	for _, text := range []string{

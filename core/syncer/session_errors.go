@@ -34,7 +34,14 @@ func (e *FencedError) Error() string {
 		fmt.Fprintf(&who, " by host %q (incarnation %s) at %s", e.By.Host, e.By.Writer.Incarnation, e.By.Started.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("target %q: fenced: epoch %d was claimed%s, ours was %d; this host has stopped pushing there, keeps its local checkpoints and computes on: "+
-		"stop it, or let it follow with %s; or take the target back with %s, which fences the other and overrules its commits", e.Target, e.By.Number, who.String(), e.Epoch, e.Run.Standby(), e.Run.Adopt())
+		"stop it with %s%s; or take the target back with %s, which fences the other and overrules its commits", e.Target, e.By.Number, who.String(), e.Epoch, e.Run.Stop(), e.follow(), e.Run.Adopt())
+}
+
+func (e *FencedError) follow() string {
+	if how := e.Run.Follow(true); how != "" {
+		return ", or let it follow the other with " + how
+	}
+	return " (it can follow the other once one of its sync blocks has a pull_interval)"
 }
 
 // HeldError says that the newest commit is not on the history of our state. Nothing was claimed and nothing is pushed until the operator
@@ -57,13 +64,21 @@ func (e *HeldError) Error() string {
 	if e.Forgotten {
 		return fmt.Sprintf("target %q: held: commit %d there (step %d) was made from this storage path at %s, and what lies in it now (step %d) knows nothing of that: "+
 			"it was put back to an earlier state, or is a copy that another host runs; to continue with the commit, stop the host and run %s, "+
-			"which keeps what is here in a folder beside; to continue with what is here, and overrule the commit, run %s",
-			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step, e.Run.RestoreInPlace(), e.Run.Adopt())
+			"which keeps what is here in a folder beside; to continue with what is here, and overrule the commit, run %s%s",
+			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step, e.Run.RestoreInPlace(), e.Run.Adopt(), e.follow())
 	}
 	return fmt.Sprintf("target %q: held: commit %d there (step %d) is not on the history of our state (step %d): "+
 		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host and run %s, which keeps ours in a folder beside; "+
-		"to continue with ours, run %s",
-		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork, e.Run.RestoreInPlace(), e.Run.Adopt())
+		"to continue with ours, run %s%s",
+		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork, e.Run.RestoreInPlace(), e.Run.Adopt(), e.follow())
+}
+
+// follow is the way on where another host has taken this one's place.
+func (e *HeldError) follow() string {
+	if how := e.Run.Follow(false); how != "" {
+		return "; where another host runs the pipeline now, let this one follow it with " + how
+	}
+	return ""
 }
 
 // VanishedError says that the repository is no longer the one that this host writes: its epoch is not there any more, or is another

@@ -30,7 +30,8 @@ type Config struct {
 	Spool     *Spool
 	StateFile string   // checkpoint.Dir.SyncFile
 	Fencing   Fencing  // "" = FencingRequired
-	Origin    Origin   // for the remedies
+	Origin    Origin   // for the remedies, as Follows is
+	Follows   string   // the target that the pipeline follows as a standby; "" = none
 	Slots     *Limiter // shared by all workers of one target; nil = a limiter of its own with DefaultConcurrency
 
 	Retention *repository.Retention // what Maintain retires; nil = every commit is kept
@@ -118,7 +119,7 @@ func open(cfg Config, src source, m memory) (*Worker, error) {
 }
 
 func (w *Worker) commands() Commands {
-	return Commands{Pipeline: w.cfg.PipelineName, Target: w.cfg.Target, From: w.cfg.Origin}
+	return Commands{Pipeline: w.cfg.PipelineName, Target: w.cfg.Target, Follows: w.cfg.Follows, From: w.cfg.Origin}
 }
 
 // newSession begins a reign anew. What the session before has claimed is not claimed again.
