@@ -76,6 +76,9 @@ func (c Commands) ListApart() string {
 	return c.write("remote list", append([]string{c.pipeline()}, c.host()...)...)
 }
 
+// Push pushes a checkpoint to all targets.
+func (c Commands) Push() string { return c.write("checkpoint push", c.pipeline()) }
+
 // Verify proves what the targets hold.
 func (c Commands) Verify() string { return c.write("remote verify", c.pipeline()) }
 

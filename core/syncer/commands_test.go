@@ -61,8 +61,8 @@ func TestARemedyLeavesNoNameOpenThatTheHostKnows(t *testing.T) {
 	run := oddHost()
 	for _, text := range []string{
 		run.Adopt(), run.Standby(), run.Activate(), run.Stop(), run.Start(), run.RestoreInPlace(), run.RestoreCheckpoint(time.Second), run.RestoreNumber(7), run.List(), run.ListApart(),
-		run.Verify(), run.Repair(), run.Sweep("--dry-run"), run.Unpin("pin"),
-		run.remedyRepair(), run.remedyPack(), run.remedyGone(), run.remedyCommit(), run.remedyWhole(), run.remedyHead(),
+		run.Push(), run.Verify(), run.Repair(), run.Sweep("--dry-run"), run.Unpin("pin"),
+		run.remedyRepair(), run.remedyPack(), run.remedyGone(), run.remedyNone(), run.remedyCommit(), run.remedyWhole(), run.remedyHead(),
 		(&FencedError{Run: run}).Error(), (&LostError{Run: run}).Error(), (&HeadLostError{Reading: true, Run: run}).Error(),
 	} {
 		for _, open := range []string{"PIPELINE", "TARGET", "FILE"} {

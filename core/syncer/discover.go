@@ -21,6 +21,9 @@ const lookRounds = 8
 // errMoved says that what was read does not fit together because a writer has moved on meanwhile.
 var errMoved = errors.New("the repository changed while it was read")
 
+// ErrNoRepository says that nothing at all lies below the prefix.
+var ErrNoRepository = errors.New("there is no repository, nor anything else")
+
 // ReaderConfig names one repository and how to reach it.
 type ReaderConfig struct {
 	Target string // its name in the configuration, for errors
@@ -331,6 +334,11 @@ func (r *Reader) traceOfCommits(ctx context.Context, numbers []uint64, gc reposi
 // corrupt says what is wrong with the repository.
 func (r *Reader) corrupt(format string, args ...any) error {
 	return fmt.Errorf("target %q, prefix %q: %w: %s", r.calls.target, r.prefix, repository.ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+// noRepository is the error of who needs what index has not found.
+func (r *Reader) noRepository() error {
+	return r.named(fmt.Errorf("%w: nothing was pushed there yet, all of it is gone, or the target names another place than before; %s", ErrNoRepository, r.commands.remedyNone()))
 }
 
 // named adds where the object was that err is about.

@@ -132,6 +132,10 @@ func (c Commands) remedyGone() string {
 	return "see whether its disk is mounted, whether somebody wiped it, and whether the target names another place than before; put all of it back, if that can be done; then, or to begin a new repository there, run " + c.Adopt()
 }
 
+func (c Commands) remedyNone() string {
+	return "see whether its disk is mounted, and whether its place and the prefix are the right ones; of a pipeline that is new, " + c.Push() + " makes the first commit"
+}
+
 func (c Commands) remedyCommit() string {
 	return remedyCopy + "; without one, keep what it is elsewhere and delete it, for nothing can be restored from it, and " + c.remedyRepair()
 }
@@ -147,8 +151,8 @@ func (c Commands) remedyHead() string {
 
 // Verify reads a repository and says what of it could not be restored. It never writes to the target. A problem of the repository is part of
 // the report; an error says that it could not be verified: it cannot be reached, belongs to another pipeline (*OwnedError) or was written by
-// a newer version (*repository.UnsupportedError). A repository without a checkpoint is no problem and proves nothing, unless traces of
-// commits are left. It may run beside pushes, retention and sweeps.
+// a newer version (*repository.UnsupportedError), or there is none and the caller knows of none (ErrNoRepository). A repository without a
+// checkpoint is no problem and proves nothing, unless traces of commits are left. It may run beside pushes, retention and sweeps.
 func (r *Reader) Verify(ctx context.Context, req VerifyRequest) (VerifyReport, error) {
 	req.Level = cmp.Or(req.Level, VerifyMetadata)
 	if err := req.check(); err != nil {

@@ -47,10 +47,14 @@ func (v *verification) readLine(ctx context.Context) error {
 	return v.judgeEmpty(ctx, numbers)
 }
 
-// index lists the commits. A FORMAT.json that is not there, or is damaged, is a problem; the commits are listed all the same.
+// index lists the commits. A FORMAT.json that is not there, or is damaged, is a problem; the commits are listed all the same. Where there is nothing at
+// all and nothing is known to be missing, it is ErrNoRepository.
 func (v *verification) index(ctx context.Context) ([]uint64, error) {
 	r := v.reader
-	numbers, _, err := r.index(ctx)
+	numbers, format, err := r.index(ctx)
+	if err == nil && format == nil && v.req.Expect == 0 {
+		return nil, r.noRepository()
+	}
 	if !errors.Is(err, repository.ErrCorrupt) {
 		return numbers, err
 	}

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -34,8 +35,13 @@ func TestAVerificationMissesWhatThisHostHasCommitted(t *testing.T) {
 			if err := w.Adopt(t.Context()); err != nil { // the operator gives it up
 				t.Fatal(err)
 			}
-			if rep, err := w.Verify(t.Context(), VerifyRequest{}); err != nil || len(rep.Problems) != 0 {
-				t.Errorf("given up: %+v, %v", rep, err)
+			if _, err := w.Verify(t.Context(), VerifyRequest{}); !errors.Is(err, ErrNoRepository) {
+				t.Errorf("given up: %v", err)
+			}
+			_ = b.push(w, b.publish(5, b.filesOf(5)), Periodic) // the one that notices, where none has yet
+			b.pushes(w, 6, 6)
+			if rep, err := w.Verify(t.Context(), VerifyRequest{}); err != nil || rep.Proof == nil || w.Status().Damage != nil {
+				t.Errorf("begun anew: %+v, %v, damage %+v", rep, err, w.Status().Damage)
 			}
 		})
 	}

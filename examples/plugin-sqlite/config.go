@@ -13,7 +13,7 @@ import (
 // Config is the config block of a target.
 type Config struct {
 	Path        string        `cairn:"path,required" doc:"the database file, absolute, on a local disk; in HCL, abspath(\"objects.db\") makes it so"`
-	Create      bool          `cairn:"create" default:"false" doc:"make the file when it is missing; not on a disk that may be unmounted: its absence would look like an empty store"`
+	Create      bool          `cairn:"create" default:"false" doc:"have the first put make the file when it is missing; until then the store is empty. Not on a disk that may be unmounted: its absence would look like an empty store"`
 	BusyTimeout time.Duration `cairn:"busy_timeout" default:"10s" doc:"how long to wait for another process that is writing to the database"`
 }
 

@@ -5,12 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -41,22 +45,23 @@ CREATE TABLE chunks (
 // contention; readers have as many as they need, and the WAL keeps both out of each other's way.
 type database struct {
 	writer, reader *sql.DB
+	path           string
 	create         bool
 	busy           time.Duration
 
-	ready atomic.Bool // the file is there and it is ours
+	seen  atomic.Bool // the file was there: from now on its absence is that of a disk, and it is not made again
+	ready atomic.Bool // and it is ours
 }
+
+// errUnmade says that the store is empty because nothing was put yet: with create = true, the first Put makes it.
+var errUnmade = fmt.Errorf("the database is not made yet, the first put does that: %w", sdk.NotFound)
 
 // openDatabase touches no file: the first call does. A commit waits for the disk (synchronous = FULL), also in WAL mode, where NORMAL would
 // lose the last ones with the power. Each connection may cache a megabyte: 64 calls at once must not cost more than a plugin should.
 func openDatabase(cfg Config) (*database, error) {
 	busy := "busy_timeout(" + strconv.FormatInt(cfg.BusyTimeout.Milliseconds(), 10) + ")"
-	mode := "rw"
-	if cfg.Create {
-		mode = "rwc"
-	}
 	writer, err := sql.Open("sqlite", dataSource(cfg.Path, url.Values{
-		"mode": {mode}, "_pragma": {busy, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)"},
+		"mode": {"rw"}, "_pragma": {busy, "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-1024)"},
 		"_txlock": {"immediate"}, // a transaction here means to write: it takes the lock when it begins, not when it is too late
 	}))
 	if err != nil {
@@ -68,25 +73,78 @@ func openDatabase(cfg Config) (*database, error) {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), writer.Close())
 	}
 	reader.SetMaxIdleConns(8)
-	return &database{writer: writer, reader: reader, create: cfg.Create, busy: cfg.BusyTimeout}, nil
+	return &database{writer: writer, reader: reader, path: cfg.Path, create: cfg.Create, busy: cfg.BusyTimeout}, nil
 }
 
 func dataSource(path string, query url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, OmitHost: true, RawQuery: query.Encode()}).String()
 }
 
-// check makes sure that the file is a database of this plugin. It is asked before each call, until it has succeeded.
+// check makes sure that the file is a database of this plugin. It is asked before each call, until it has succeeded. errUnmade = with create = true, it is
+// one to be made.
 func (d *database) check(ctx context.Context) error {
 	if d.ready.Load() {
 		return nil
 	}
-	if id, _, err := look(ctx, d.reader); err != nil || id != appID {
-		if err := d.write(ctx, d.claim); err != nil {
-			return err
-		}
+	unmade := d.create && d.unmade()
+	var id, tables int
+	err := d.patiently(ctx, func() (err error) {
+		id, tables, err = look(ctx, d.reader)
+		return err
+	})
+	if isCode(err, sqlite3.SQLITE_CANTOPEN) && unmade && !d.seen.Load() {
+		return errUnmade
+	}
+	if err != nil {
+		return err
+	}
+	d.seen.Store(true)
+	if err := d.judge(id, tables); err != nil {
+		return err
 	}
 	d.ready.Store(true)
 	return nil
+}
+
+// checkToPut is check for a Put, which makes what is missing.
+func (d *database) checkToPut(ctx context.Context) error {
+	err := d.check(ctx)
+	if !errors.Is(err, errUnmade) {
+		return err
+	}
+	if !d.seen.Load() {
+		if err := d.makeFile(ctx); err != nil {
+			return err
+		}
+		d.seen.Store(true)
+	}
+	if err := d.write(ctx, d.claim); err != nil {
+		return err
+	}
+	d.ready.Store(true)
+	return nil
+}
+
+// unmade is true when a Put could make the file: its folder is there, and in it not even a link of that name.
+func (d *database) unmade() bool {
+	folder, err := os.OpenRoot(filepath.Dir(d.path))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = folder.Close() }() // it was only looked through
+	_, err = folder.Lstat(filepath.Base(d.path))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// makeFile makes the file, empty. SQLite does it: a descriptor of ours, closed beside its own, would take its locks away. The first commit makes the name
+// durable, with that of the WAL in the same folder.
+func (d *database) makeFile(ctx context.Context) error {
+	maker, err := sql.Open("sqlite", dataSource(d.path, url.Values{"mode": {"rwc"}}))
+	if err != nil {
+		return fmt.Errorf("make database: %w", err)
+	}
+	err = d.patiently(ctx, func() error { return maker.PingContext(ctx) })
+	return errors.Join(err, maker.Close())
 }
 
 type querier interface {
@@ -99,12 +157,9 @@ func look(ctx context.Context, db querier) (id, tables int, err error) {
 	return id, tables, err
 }
 
-// claim makes the schema in an empty database and refuses one that is not this plugin's.
-func (d *database) claim(ctx context.Context, tx *sql.Tx) error {
-	id, tables, err := look(ctx, tx)
+// judge tells what the database is: nil = ours, errUnmade = an empty one that may become ours.
+func (d *database) judge(id, tables int) error {
 	switch {
-	case err != nil:
-		return err
 	case id == appID:
 		return nil
 	case id != 0 || tables > 0:
@@ -114,6 +169,18 @@ func (d *database) claim(ctx context.Context, tx *sql.Tx) error {
 		}
 	case !d.create:
 		return &sdk.Error{Code: sdk.Unavailable, Err: errors.New("the database is empty"), Hint: hintCreate}
+	}
+	return errUnmade
+}
+
+// claim makes the schema in a database that is still empty.
+func (d *database) claim(ctx context.Context, tx *sql.Tx) error {
+	id, tables, err := look(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := d.judge(id, tables); !errors.Is(err, errUnmade) {
+		return err
 	}
 	_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; %s", appID, schema))
 	return err
@@ -133,19 +200,27 @@ func (d *database) write(ctx context.Context, do func(context.Context, *sql.Tx) 
 	return tx.Commit()
 }
 
-// begin also waits where SQLite does not, whatever busy_timeout says: of two connections that turn the same new file into a WAL database at the same
-// moment, one is refused at once, for they would wait for each other.
-func (d *database) begin(ctx context.Context) (*sql.Tx, error) {
+func (d *database) begin(ctx context.Context) (tx *sql.Tx, err error) {
+	err = d.patiently(ctx, func() error {
+		tx, err = d.writer.BeginTx(ctx, nil)
+		return err
+	})
+	return tx, err
+}
+
+// patiently also waits where SQLite does not, whatever busy_timeout says: of connections that turn the same new file into a WAL database at the same
+// moment, or read it then, one is refused at once, for they would wait for each other.
+func (d *database) patiently(ctx context.Context, do func() error) error {
 	patience, cancel := context.WithTimeout(ctx, d.busy)
 	defer cancel()
 	for {
-		tx, err := d.writer.BeginTx(ctx, nil)
-		if !isBusy(err) {
-			return tx, err
+		err := do()
+		if !isCode(err, sqlite3.SQLITE_BUSY) {
+			return err
 		}
 		select {
 		case <-patience.Done():
-			return nil, err
+			return err
 		case <-time.After(busyAgain):
 		}
 	}

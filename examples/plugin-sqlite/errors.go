@@ -30,9 +30,10 @@ func explain(ctx context.Context, op, key string, err error) error {
 	return e
 }
 
-func isBusy(err error) bool {
+// isCode asks for a primary result code of SQLite.
+func isCode(err error, code int) bool {
 	var raw *sqlite.Error
-	return errors.As(err, &raw) && raw.Code()&0xff == sqlite3.SQLITE_BUSY
+	return errors.As(err, &raw) && raw.Code()&0xff == code
 }
 
 // meaning is the table of SQLite's primary result codes.

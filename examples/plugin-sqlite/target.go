@@ -39,7 +39,7 @@ func (t *target) Close() error { return t.db.close() }
 
 // Put stores row and chunks in one transaction. Two Puts of one key meet at the unique key, whichever process they come from.
 func (t *target) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
-	err := t.db.check(ctx)
+	err := t.db.checkToPut(ctx)
 	if err == nil && req.IfAbsent {
 		err = t.lookBefore(ctx, req.Key)
 	}
@@ -143,7 +143,7 @@ func (t *target) get(ctx context.Context, req sdk.GetRequest) (sdk.GetResult, er
 func (t *target) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
 	return func(yield func(sdk.Object, error) bool) {
 		stopped, err := t.list(ctx, req, func(obj sdk.Object) bool { return yield(obj, nil) })
-		if err != nil && !stopped {
+		if err != nil && !stopped && !errors.Is(err, errUnmade) {
 			yield(sdk.Object{}, explain(ctx, "list", req.Prefix, err))
 		}
 	}
@@ -178,7 +178,7 @@ func (t *target) Delete(ctx context.Context, keys []string) error {
 	if err == nil {
 		err = t.db.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return removeAll(ctx, tx, keys) })
 	}
-	if err == nil {
+	if err == nil || errors.Is(err, errUnmade) {
 		return nil
 	}
 	var failures []error

@@ -69,6 +69,72 @@ func TestAMissingFileIsNotAnEmptyStoreAndIsNotMade(t *testing.T) {
 	}
 }
 
+func TestReadsFindAnEmptyStoreAndMakeNothingUntilTheFirstPut(t *testing.T) {
+	for name, prepare := range map[string]func(path string) error{
+		"no file":         func(string) error { return nil },
+		"a file of a Put": func(path string) error { return os.WriteFile(path, nil, 0o600) }, // that was killed
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "objects.db")
+			if err := prepare(path); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.Stat(path)
+			target := openTest(t, path)
+			for range 2 {
+				if _, err := target.Get(t.Context(), sdk.GetRequest{Key: "a", Length: -1}); !errors.Is(err, sdk.NotFound) {
+					t.Errorf("get: %v; want NotFound", err)
+				}
+				for obj, err := range target.List(t.Context(), sdk.ListRequest{}) {
+					t.Errorf("list: %v, %v; want nothing", obj, err)
+				}
+				if err := target.Delete(t.Context(), []string{"a"}); err != nil {
+					t.Error(err)
+				}
+			}
+			after, _ := os.Stat(path)
+			if (before == nil) != (after == nil) || after != nil && after.Size() != 0 {
+				t.Errorf("stat: %v; want that nothing was written", after)
+			}
+			put(t, target, "a", []byte("x"))
+			if _, err := target.Get(t.Context(), sdk.GetRequest{Key: "a", Length: -1}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAFileThatWasSeenIsUnavailableWhenItIsGoneAndIsNotMadeAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "objects.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target := openTest(t, path)
+	if err := target.Delete(t.Context(), []string{"a"}); err != nil { // it looks
+		t.Fatal(err)
+	}
+	target.db.reader.SetMaxIdleConns(0) // the next call opens the file anew
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, target, sdk.Unavailable)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("stat: %v; want that nothing was made", err)
+	}
+}
+
+func TestWhereNoPutCouldMakeTheFileTheStoreIsNotEmpty(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(dir, "unmounted.db"), filepath.Join(dir, "link.db")); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, openTest(t, filepath.Join(dir, "link.db")), sdk.Unavailable)
+	wantAll(t, openTest(t, filepath.Join(dir, "missing", "objects.db")), sdk.Unavailable)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v; want that nothing was made", entries, err)
+	}
+}
+
 // SQLite refuses one of two connections that make a new file a WAL database at the same moment, and does not wait for busy_timeout.
 func TestTargetsMayMakeTheirFileAtTheSameMoment(t *testing.T) {
 	for range 100 {

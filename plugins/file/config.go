@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/cairnsync/cairn/sdk"
@@ -13,7 +11,7 @@ import (
 // Config is the config block of a file target.
 type Config struct {
 	Path   string `cairn:"path,required,folder" doc:"the directory that holds the objects, absolute; in HCL, abspath(\"dir\") makes it so"`
-	Create bool   `cairn:"create" default:"false" doc:"make the directory at start when only its last element is missing; not for a directory on a disk that may be unmounted"`
+	Create bool   `cairn:"create" default:"false" doc:"have the first put make the directory when only its last element is missing; until then the store is empty. Not for a disk that may be unmounted"`
 }
 
 // validate demands an absolute path: a plugin's working directory is the host's choice, so a relative one would name another
@@ -34,18 +32,4 @@ func validate(cfg Config) error {
 		Code: sdk.InvalidConfig, Op: "validate", Attribute: "path", Err: fault,
 		Hint: `give an absolute path; path = abspath("backups") is one beside the configuration file`,
 	}
-}
-
-// createRoot makes the last element of path, durably. Its parent must exist. A directory that was there is synced too: whoever made it may
-// have been killed before that.
-func createRoot(path string, sync func(*os.File) error) error {
-	if err := os.Mkdir(path, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	return sync(parent)
 }

@@ -4,11 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
-	"time"
-
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -95,41 +91,5 @@ func TestADirectoryThatVanishesDuringACallIsUnavailable(t *testing.T) {
 			_, _, err = target.openObject(root, "k")
 			wantCode(t, err, sdk.Unavailable, "missing")
 		})
-	}
-}
-
-func TestCreateMakesTheLastElementOnly(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new")
-	open := func(path string) sdk.Target {
-		opened, err := plugin(time.Now).Open(t.Context(), sdk.Env{Log: hclog.NewNullLogger()}, Config{Path: path, Create: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return opened
-	}
-	put(t, open(dir), "k")
-	put(t, open(dir), "k2")
-	deep := filepath.Join(dir, "missing", "deep")
-	_, err := open(deep).Put(t.Context(), request("k", "x"))
-	wantCode(t, err, sdk.Unavailable, "missing")
-}
-
-// CASES A4
-func TestTheParentOfTheTargetDirectoryIsSyncedAlsoWhenItWasThere(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "target")
-	for range 2 {
-		var synced []string
-		err := createRoot(path, func(f *os.File) error {
-			synced = append(synced, f.Name())
-			return nil
-		})
-		if err != nil || !slices.Equal(synced, []string{dir}) {
-			t.Errorf("synced %v, %v", synced, err)
-		}
-	}
-	fault := errors.New("planted")
-	if err := createRoot(path, func(*os.File) error { return fault }); !errors.Is(err, fault) {
-		t.Errorf("a sync that fails: %v", err)
 	}
 }

@@ -14,10 +14,13 @@ import (
 // Delete removes exactly one regular file for each key, then the directories that it left empty, and makes that durable.
 func (t *target) Delete(ctx context.Context, keys []string) error {
 	var errs []error
-	err := t.call(ctx, "delete", "", func(root *os.Root) error {
+	err := t.call(ctx, "delete", "", t.open, func(root *os.Root) error {
 		errs = t.delete(ctx, root, keys)
 		return nil
 	})
+	if errors.Is(err, errUnmade) {
+		return nil
+	}
 	return errors.Join(append(errs, err)...)
 }
 

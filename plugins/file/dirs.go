@@ -11,13 +11,13 @@ import (
 	"syscall"
 )
 
-// call does one call's work in the target's directory and gives an error its code. A dead ctx touches nothing. The first call that goes well
-// has the sweep begin.
-func (t *target) call(ctx context.Context, op, key string, work func(root *os.Root) error) error {
+// call does one call's work in the target's directory, which open opens, and gives an error its code. A dead ctx touches nothing. The first call that
+// goes well has the sweep begin.
+func (t *target) call(ctx context.Context, op, key string, open func() (*os.Root, error), work func(root *os.Root) error) error {
 	if err := ctx.Err(); err != nil {
 		return failed(op, key, err)
 	}
-	root, err := t.open()
+	root, err := open()
 	if err != nil {
 		return failed(op, key, err)
 	}
@@ -27,18 +27,6 @@ func (t *target) call(ctx context.Context, op, key string, work func(root *os.Ro
 	}
 	t.sweeper.begin(t)
 	return nil
-}
-
-// open opens the target's directory for one call.
-func (t *target) open() (*os.Root, error) {
-	root, err := os.OpenRoot(t.path)
-	if err == nil {
-		return root, nil
-	}
-	if info, statErr := os.Stat(t.path); statErr == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: t.path, Err: syscall.ENOTDIR} // os.Root hides the errno
-	}
-	return nil, rootError(t.path, err)
 }
 
 // stillThere tells a key that does not exist from a store that does not: the directory may have been removed or unmounted since the

@@ -35,6 +35,8 @@ func classify(err error) sdk.Code {
 	switch {
 	case errors.Is(err, errClash), errors.Is(err, errLink), errors.Is(err, errNFS):
 		return sdk.Unsupported
+	case errors.Is(err, errUnmade):
+		return sdk.NotFound
 	}
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -90,6 +92,18 @@ func rootError(path string, err error) error {
 		return &sdk.Error{Code: sdk.InvalidConfig, Attribute: "path", Err: err, Hint: "give the path of a directory"}
 	}
 	return err
+}
+
+// makeError is what it means that the target's directory cannot be made, or not durably.
+func makeError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return rootError(path, err)
+	}
+	e := &sdk.Error{Code: classify(err), Provider: errnoName(err), Err: fmt.Errorf("the target directory cannot be made: %w", err)}
+	if e.Hint = hint(e.Code, err); e.Code == sdk.PermissionDenied {
+		e.Hint = "mkdir -p " + path + ", and let the user that runs cairn read and write it"
+	}
+	return e
 }
 
 // linkError is a refused link(2), which is how an object is created only if it is absent.

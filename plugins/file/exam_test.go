@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/cairnsync/cairn/sdk"
@@ -29,6 +30,17 @@ func TestTheFileTargetPassesTheExamOverTheWire(t *testing.T) {
 		return &sdktest.Env{
 			Target: client, Spool: spool,
 			Reopen: func(context.Context) (sdk.Target, error) { return openTarget(t, dir), nil },
+		}
+	})
+}
+
+// Its directory is made by whichever Put of the exam is the first, and is not there before.
+func TestATargetWhoseDirectoryIsNotMadeYetPassesTheExam(t *testing.T) {
+	sdktest.Run(t, func(t *testing.T) *sdktest.Env {
+		cfg := Config{Path: filepath.Join(t.TempDir(), "new"), Create: true}
+		return &sdktest.Env{
+			Target: openConfig(t, cfg),
+			Reopen: func(context.Context) (sdk.Target, error) { return openConfig(t, cfg), nil },
 		}
 	})
 }

@@ -123,3 +123,27 @@ func fillDisk(t *testing.T, dir string) {
 		t.Error(err)
 	}
 }
+
+// The operator has made the directory where the user may only pass: such a user cannot have left it without a sync.
+func TestADirectoryUnderOneThatCannotBeReadIsPutTo(t *testing.T) {
+	dir := readableDir(t)
+	parent := filepath.Join(dir, "parent")
+	made := filepath.Join(parent, "made")
+	for _, step := range []error{os.Mkdir(parent, 0o700), os.Mkdir(made, 0o700), os.Chmod(made, 0o777), os.Chmod(parent, 0o311)} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	defer os.Chmod(parent, 0o700)
+	asNobody(t, func() {
+		if _, err := openConfig(t, Config{Path: made, Create: true}).Put(t.Context(), request("k", "x")); err != nil {
+			t.Error(err)
+		}
+		missing := openConfig(t, Config{Path: filepath.Join(parent, "missing"), Create: true})
+		_, err := missing.Put(t.Context(), request("k", "x"))
+		wantCode(t, err, sdk.PermissionDenied, "k", "cannot be made", "mkdir -p", "errno")
+		for _, err := range reads(t.Context(), missing) {
+			wantCode(t, err, sdk.Unavailable, "missing")
+		}
+	})
+}

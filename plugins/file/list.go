@@ -20,10 +20,10 @@ import (
 // are those of removed files that an NFS client still keeps; a directory that cannot be read, and a link with the name of an object, are errors.
 func (t *target) List(ctx context.Context, req sdk.ListRequest) iter.Seq2[sdk.Object, error] {
 	return func(yield func(sdk.Object, error) bool) {
-		err := t.call(ctx, "list", req.Prefix, func(root *os.Root) error {
+		err := t.call(ctx, "list", req.Prefix, t.open, func(root *os.Root) error {
 			return t.list(root, &walker{ctx: ctx, root: root, req: req, yield: yield})
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, errUnmade) {
 			yield(sdk.Object{}, err)
 		}
 	}

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/cairnsync/cairn/sdk"
@@ -23,14 +22,11 @@ func plugin(now func() time.Time) sdk.Plugin[Config] {
 		Version:  "0.1.0",
 		Doc:      "stores objects as files below a directory of this machine",
 		Validate: validate,
-		Open: func(ctx context.Context, env sdk.Env, cfg Config) (sdk.Target, error) {
-			if cfg.Create {
-				// A disk that is away must not keep the plugin from starting: each call then says so.
-				if err := createRoot(cfg.Path, (*os.File).Sync); err != nil {
-					env.Log.Warn("target directory not created, or not durably", "path", cfg.Path, "error", err)
-				}
-			}
-			return newTarget(ctx, cfg.Path, now), nil
+		// A disk that is away must not keep the plugin from starting: each call then says so.
+		Open: func(ctx context.Context, _ sdk.Env, cfg Config) (sdk.Target, error) {
+			t := newTarget(ctx, cfg.Path, now)
+			t.birth.create = cfg.Create
+			return t, nil
 		},
 	}
 }

@@ -30,8 +30,12 @@ func TestMain(m *testing.M) {
 // openTarget goes the way of a plugin: the configuration, then Open.
 func openTarget(t *testing.T, dir string) *target {
 	t.Helper()
+	return openConfig(t, Config{Path: dir})
+}
+
+func openConfig(t *testing.T, cfg Config) *target {
+	t.Helper()
 	p := plugin(time.Now)
-	cfg := Config{Path: dir}
 	if err := p.Validate(cfg); err != nil {
 		t.Fatal(err)
 	}

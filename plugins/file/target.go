@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,7 @@ const (
 // the disk is mounted over it, and would keep a disk from being unmounted.
 type target struct {
 	path    string
+	birth   birth
 	now     func() time.Time
 	dirs    durableDirs
 	sync    func(*os.File) error // fsync; tests count it and make it fail
@@ -51,7 +53,7 @@ var (
 
 // newTarget makes a target that sweeps until ctx ends or it is closed.
 func newTarget(ctx context.Context, path string, now func() time.Time) *target {
-	return &target{path: path, now: now, sync: (*os.File).Sync, sweeper: newSweeper(ctx)}
+	return &target{path: filepath.Clean(path), now: now, sync: (*os.File).Sync, sweeper: newSweeper(ctx)}
 }
 
 // Close ends the sweep. Calls may still be made.
@@ -63,7 +65,7 @@ func (t *target) Close() error {
 // Put writes a temporary file beside the final name and gives it that name when its bytes are on disk: by link(2), which fails when
 // the name exists, or by rename(2), which replaces. Then the name is made durable too.
 func (t *target) Put(ctx context.Context, req sdk.PutRequest) (sdk.PutResult, error) {
-	return sdk.PutResult{}, t.call(ctx, "put", req.Key, func(root *os.Root) error { return t.put(ctx, root, req) })
+	return sdk.PutResult{}, t.call(ctx, "put", req.Key, t.openToPut, func(root *os.Root) error { return t.put(ctx, root, req) })
 }
 
 func (t *target) put(ctx context.Context, root *os.Root, req sdk.PutRequest) error {
@@ -197,7 +199,7 @@ func rename(root *os.Root, name, key string) error {
 
 // Get opens the file. What it holds at this moment is what the body yields: a Put that replaces the key makes another file.
 func (t *target) Get(ctx context.Context, req sdk.GetRequest) (res sdk.GetResult, err error) {
-	err = t.call(ctx, "get", req.Key, func(root *os.Root) error {
+	err = t.call(ctx, "get", req.Key, t.open, func(root *os.Root) error {
 		res, err = t.get(ctx, root, req)
 		return err
 	})
