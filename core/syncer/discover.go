@@ -269,7 +269,7 @@ func (r *Reader) commit(ctx context.Context, n uint64) (known, error) {
 	if err != nil {
 		return known{}, r.named(err)
 	}
-	return known{Commit: c, sum: repository.Sum(data)}, nil
+	return known{Commit: c, sum: repository.Sum(data), size: int64(len(data))}, nil
 }
 
 // readGC reads the gc object that holds. The zero GC hides nothing.

@@ -132,7 +132,7 @@ func (s *session) commit(ctx context.Context, c *repository.Commit, packs *packe
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, sentCommit{known: known{Commit: c, sum: repository.Sum(text)}, text: text}, packs)
+	return s.send(ctx, sentCommit{known: known{Commit: c, sum: repository.Sum(text), size: int64(len(text))}, text: text}, packs)
 }
 
 // send creates a commit of these very bytes.

@@ -80,7 +80,8 @@ type session struct {
 type known struct {
 	*repository.Commit
 
-	sum repository.Digest // of its stored bytes
+	sum  repository.Digest // of its stored bytes
+	size int64             // of them
 }
 
 // commitCodec is repository.EncodeCommit and DecodeCommit; the model test, whose ten thousand stories would spend nearly all their time
@@ -180,7 +181,7 @@ func (s *session) read(ctx context.Context, n uint64) (known, error) {
 	if err != nil {
 		return known{}, fmt.Errorf("target %q: %w", s.target, err)
 	}
-	k := known{Commit: c, sum: repository.Sum(data)}
+	k := known{Commit: c, sum: repository.Sum(data), size: int64(len(data))}
 	if s.cache != nil {
 		s.cache[n] = k
 	}

@@ -159,3 +159,18 @@ func unanswered(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ErrUnresolved, err)
 }
+
+// MisstoredError says that an object which was stored a moment ago is listed as something else: the store, or the plugin before it, does not keep what
+// it has acknowledged. It is a repository.ErrCorrupt. The commit that it belongs to was not told as success to anyone.
+type MisstoredError struct {
+	Target, Key string
+	Err         error // what is wrong with it
+}
+
+func (e *MisstoredError) Error() string {
+	return fmt.Sprintf("target %q: %s was stored just now, and %v: the store, or the plugin before it, does not keep what it acknowledges, so nothing counts as committed; "+
+		"see to the store and examine the plugin with `cairn plugin check`; the next push stores all of it anew", e.Target, e.Key, e.Err)
+}
+
+// Unwrap gives repository.ErrCorrupt and what is wrong.
+func (e *MisstoredError) Unwrap() []error { return []error{repository.ErrCorrupt, e.Err} }

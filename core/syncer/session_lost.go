@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,10 +10,10 @@ import (
 	"github.com/cairnsync/cairn/sdk"
 )
 
-// lack are the packs that a commit names and that were not there when it was looked at.
+// lack are the packs that a commit names and that were not there, or not what was written, when it was looked at.
 type lack struct {
 	commit repository.Digest // of its stored bytes
-	packs  map[repository.PackID]struct{}
+	packs  map[repository.PackID]error // why, each
 }
 
 // inspect looks whether the packs of base are there, once for each base that the session opens on: a commit may stand in a repository whose packs
@@ -21,39 +22,53 @@ func (s *session) inspect(ctx context.Context) error {
 	if s.base == nil || s.lacks.commit == s.base.sum || s.wrong.packsUnseen {
 		return nil
 	}
-	missing := map[repository.PackID]struct{}{}
-	for _, id := range s.base.Packs {
-		missing[id] = struct{}{}
-	}
-	if len(missing) > 0 {
-		lowest := slices.MinFunc(s.base.Packs, repository.PackID.Compare)
-		if err := s.strike(ctx, lowest, missing); err != nil {
-			return err
-		}
+	missing, err := s.absent(ctx, s.base.Packs)
+	if err != nil {
+		return err
 	}
 	s.lacks = lack{commit: s.base.sum, packs: missing}
 	if len(missing) > 0 {
-		s.log.Warn("packs of the newest commit are missing: what they held is pushed again", "target", s.target, "commit", s.base.Number, "packs", len(missing))
+		s.log.Warn("packs of the newest commit are missing, or not what was written: what they held is pushed again", "target", s.target, "commit", s.base.Number, "packs", len(missing))
 	}
 	return nil
 }
 
-// strike takes the packs that are listed from the lowest on out of missing.
-func (s *session) strike(ctx context.Context, lowest repository.PackID, missing map[repository.PackID]struct{}) error {
-	folder := repository.PackPrefix(s.prefix)
+// absent says which of these packs of base are not there, by one listing from the lowest on, and of those that are there and cannot be what was written
+// why: a listing tells that by the size.
+func (s *session) absent(ctx context.Context, packs []repository.PackID) (map[repository.PackID]error, error) {
+	if len(packs) == 0 {
+		return nil, nil
+	}
+	var needs repository.Inventory
+	needs.Add(s.base.Commit, false)
+	folder, lowest := repository.PackPrefix(s.prefix), slices.MinFunc(packs, repository.PackID.Compare)
 	before := repository.PackKey(s.prefix, repository.PackID{Epoch: lowest.Epoch, Number: lowest.Number})
-	return s.calls.do(ctx, "list "+folder, listSize, func(ctx context.Context) error {
+	var missing map[repository.PackID]error
+	err := s.calls.do(ctx, "list "+folder, listSize, func(ctx context.Context) error {
+		missing = make(map[repository.PackID]error, len(packs))
+		for _, id := range packs {
+			missing[id] = errNotThere
+		}
 		for obj, err := range listed(ctx, s.store, sdk.ListRequest{Prefix: folder, StartAfter: before}, maxListed) {
 			if err != nil {
 				return err
 			}
-			if id, err := repository.ParsePackKey(s.prefix, obj.Key); err == nil {
-				delete(missing, id)
+			id, err := repository.ParsePackKey(s.prefix, obj.Key)
+			if _, wanted := missing[id]; err != nil || !wanted {
+				continue
 			}
+			if err := needs.CheckSize(id, obj.Size); err != nil {
+				missing[id] = err
+				continue
+			}
+			delete(missing, id)
 		}
 		return nil
 	})
+	return missing, err
 }
+
+var errNotThere = errors.New("it is not there")
 
 // lost says of a pack whether a push must not rely on it.
 func (s *session) lost(id repository.PackID) bool {

@@ -2,7 +2,9 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cairnsync/cairn/core/repository"
@@ -117,27 +119,33 @@ func (s *session) landed(ctx context.Context, n uint64) error {
 		}
 	}
 	s.tip = found[at]
+	if size := found[at].object.Size; size != s.base.size {
+		s.spoilt = s.base.sum
+		return s.misstored(repository.CommitKey(s.prefix, n), fmt.Errorf("%d bytes are there, %d were written", size, s.base.size))
+	}
 	return nil
 }
 
-// packsLanded makes sure that the packs which were made for commit n are there.
+// packsLanded makes sure that the packs which were made for commit n are there, as long as they were written.
 func (s *session) packsLanded(ctx context.Context, n uint64) error {
-	missing := map[repository.PackID]struct{}{}
-	for _, id := range s.base.Packs {
-		if id.Epoch == s.epoch && id.Number == n {
-			missing[id] = struct{}{}
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := s.strike(ctx, repository.PackID{Epoch: s.epoch, Number: n}, missing); err != nil {
+	missing, err := s.absent(ctx, slices.DeleteFunc(slices.Clone(s.base.Packs), func(id repository.PackID) bool { return id.Epoch != s.epoch || id.Number != n }))
+	if err != nil {
 		return err
 	}
-	if len(missing) > 0 {
-		return s.putBack(ctx, n)
+	for _, id := range slices.SortedFunc(maps.Keys(missing), repository.PackID.Compare) {
+		if errors.Is(missing[id], errNotThere) {
+			return s.putBack(ctx, n)
+		}
+		s.lacks = lack{commit: s.base.sum, packs: missing}
+		err = s.misstored(repository.PackKey(s.prefix, id), missing[id])
 	}
-	return nil
+	return err
+}
+
+// misstored gives up the commit that was just made: the next job makes another.
+func (s *session) misstored(key string, why error) error {
+	s.made = false
+	return &MisstoredError{Target: s.target, Key: key, Err: why}
 }
 
 // commitsFrom lists the commits from number n on.
