@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/cairnsync/cairn/sdk/client"
 )
 
 func TestACheckpointOfObjectStorageIsCommittedBeforeItCounts(t *testing.T) {
@@ -45,6 +47,37 @@ func TestWaitingForACheckpointOfObjectStorageIsWaitingForTheTarget(t *testing.T)
 	first.kill()
 	second := w.start(conf{data: "elsewhere", object: true, strict: true}).up()
 	equal(t, "rows", second.rows(), safe)
+}
+
+// A client that repeats its last batch was answered from memory, though the bucket had been put back to an older copy.
+//
+// CASES A17
+func TestABatchThatIsRepeatedToObjectStorageIsLookedForOnTheTarget(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(conf{object: true, checkpoint: "100ms"}).up()
+	send := func(seq uint64) (client.Ingested, error) {
+		return h.Ingest(t.Context(), "p", "rows", "it", seq, "commit", rows(int(seq)*5, int(seq)*5+5))
+	}
+	_, err := send(1)
+	must(t, err)
+	must(t, os.CopyFS(w.path("backup"), os.DirFS(w.target)))
+	got, err := send(2)
+	must(t, err)
+	equal(t, "wait error", got.WaitError, "")
+	safe := h.rows()
+	must(t, os.RemoveAll(w.path("target", "p")))
+	must(t, os.CopyFS(w.path("target", "p"), os.DirFS(w.path("backup", "p"))))
+
+	got, err = send(2)
+	must(t, err)
+	equal(t, "duplicate", got.Duplicate, true)
+	contains(t, got.WaitError, "put back to an earlier state")
+	got, err = send(2)
+	must(t, err)
+	equal(t, "wait error of the third", got.WaitError, "")
+	h.kill()
+	again := w.start(conf{data: "elsewhere", object: true, strict: true}).up()
+	equal(t, "rows", again.rows(), safe)
 }
 
 func TestACheckpointThatCannotBeCommittedWasNeverPublished(t *testing.T) {
