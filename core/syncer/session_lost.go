@@ -12,7 +12,7 @@ import (
 
 // lack are the packs that a commit names and that were not there, or not what was written, when it was looked at.
 type lack struct {
-	commit repository.Digest // of its stored bytes
+	commit repository.Digest           // of its stored bytes
 	packs  map[repository.PackID]error // why, each
 }
 
