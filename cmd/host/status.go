@@ -113,14 +113,7 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 	if t.Plugin != nil && t.Plugin.State != "ready" {
 		fmt.Fprintf(w, ", plugin %s %s", t.Plugin.Name, t.Plugin.State)
 	}
-	switch {
-	case t.Committed == nil && t.Rights == nil && t.LookedAt == nil: // nobody has asked the store yet, or it has not answered
-		fmt.Fprint(w, ", no push from here yet: what it holds is not known")
-	case t.Committed == nil:
-		fmt.Fprint(w, ", nothing committed yet: a loss of this machine would take everything")
-	default:
-		fmt.Fprintf(w, ", last commit %s, step %d, confirmed %s ago, %s", t.Committed.UUID, t.Committed.Step, ago(now, t.Committed.Created), behind(v.Step, t.Committed.Step))
-	}
+	writeCommitted(w, v, t, now)
 	if t.LookedAt != nil {
 		fmt.Fprintf(w, ", last looked at %s ago", ago(now, *t.LookedAt))
 	}
@@ -143,9 +136,7 @@ func writeTarget(w io.Writer, v client.PipelineView, t client.TargetView, now ti
 			fmt.Fprintf(w, "    trying again: %s\n", t.Running.Error)
 		}
 	}
-	if t.Failures > 0 && len(t.Jobs) > 0 {
-		fmt.Fprintf(w, "    %d periodic pushes failed in a row; the last: %s\n", t.Failures, t.Jobs[len(t.Jobs)-1].Error)
-	}
+	writeFailedPushes(w, v, t, now)
 }
 
 // writeRights tells what a probe has found: all of it, when something is missing.

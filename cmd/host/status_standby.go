@@ -35,7 +35,7 @@ func writeStandby(w io.Writer, v client.PipelineView, s client.StandbyView, now 
 		fmt.Fprintf(w, "  pulling commit %d: %s of %s\n", s.Pulling.Commit, size(s.Pulling.Done), size(s.Pulling.Total))
 	}
 	if s.Failures > 0 {
-		fmt.Fprintf(w, "  %d pulls failed in a row; the last: %s\n", s.Failures, s.Error)
+		fmt.Fprintf(w, "  %s\n", inARow(s.Failures, "pull", "pulls", s.Error))
 	}
 	if s.ActivationError != "" {
 		fmt.Fprintf(w, "  %s\n", s.ActivationError)

@@ -17,6 +17,11 @@ func TestATargetThatNobodyHasReachedIsNotCalledEmpty(t *testing.T) {
 	}{
 		{"before the first probe", client.TargetView{}, "no push from here yet: what it holds is not known"},
 		{"once it has answered", client.TargetView{Rights: &client.RightsView{}}, "nothing committed yet: a loss of this machine would take everything"},
+		{
+			"once what was committed was seen to be gone",
+			client.TargetView{InDoubt: &client.Point{Step: 7, Created: now.Add(-time.Minute)}, LookedAt: &now},
+			"step 7, confirmed 1m0s ago, is in doubt (it was seen to be gone, or the target to be put back): a loss of this machine may take everything",
+		},
 		{"with a commit", client.TargetView{Committed: &client.Point{Step: 7, Created: now}}, "step 7"},
 	} {
 		var text strings.Builder

@@ -60,6 +60,29 @@ func TestABatchThatIsSentAgainIsNotCalledCommittedOnceItsCommitIsKnownToBeGone(t
 	}
 }
 
+func TestACommitThatWasSeenToBeGoneIsShownInDoubtUntilAPushIsConfirmed(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(conf{push: "1h"}).up()
+	h.insert(0, 1)
+	first := h.checkpoint()
+	h.push()
+	target := func() client.TargetView { return h.view("p").Targets[0] }
+	equal(t, "while it is there", target().InDoubt == nil && target().Committed.UUID.String() == first, true)
+
+	mustRemove(t, w.path("target", "p", "commit"))
+	h.insert(1, 2)
+	second := h.checkpoint()
+	_, err := h.SyncCheckpoint(t.Context(), "p", true)
+	equal(t, "the next push fails", err != nil, true)
+	seen := target()
+	equal(t, "nothing is called committed", seen.Committed == nil, true)
+	equal(t, "in doubt", seen.InDoubt != nil && seen.InDoubt.UUID.String() == first && seen.InDoubt.Step > 0, true)
+
+	must(t, h.Adopt(t.Context(), "p", "t"))
+	h.push()
+	equal(t, "once a push is confirmed", target().InDoubt == nil && target().Committed.UUID.String() == second, true)
+}
+
 func TestABatchThatIsSentAgainIsNotCalledCommittedWhileItsCommitIsKnownToBeBroken(t *testing.T) {
 	w := newWorld(t)
 	h := w.start(conf{}).up()

@@ -179,6 +179,9 @@ func (l look) describeTarget(view *client.TargetView, s syncer.Status) {
 			view.Behind = &behind
 		}
 	}
+	if s.Committed == nil && s.Lost != nil {
+		view.InDoubt = point(s.Lost.Checkpoint, s.Lost.Step, s.Lost.At)
+	}
 	if s.Running != nil {
 		running := jobView(*s.Running)
 		view.Running = &running

@@ -50,6 +50,9 @@ func TestAPushOntoARepositoryThatWasPutBackFailsAndTheNextUploadsWhatIsMissing(t
 			if s.Condition != Refused || s.Reason != err.Error() || s.Committed != nil || s.Jobs[len(s.Jobs)-1].State != JobFailed {
 				t.Errorf("status %+v", s)
 			}
+			if s.Lost == nil || s.Lost.Step != 6 || (s.Failures == 1 && !s.FailedAt.IsZero()) != (trigger == Periodic) {
+				t.Errorf("lost %+v; %d periodic pushes failed, at %s", s.Lost, s.Failures, s.FailedAt)
+			}
 			if !slices.Equal(b.mem.Keys(), keys) {
 				t.Errorf("there lie now %q", b.mem.Keys())
 			}

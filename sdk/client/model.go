@@ -82,6 +82,7 @@ type TargetView struct {
 	Rights    *RightsView `json:"rights" doc:"What the store was last seen to allow; null before the first probe."`
 	LookedAt  *time.Time  `json:"looked_at" doc:"When it was last asked whether the repository is still this host's: by a push, or once when the pipeline started. A request for status asks nothing, so what happened there since is not known; null when it never was."`
 	Committed *Point      `json:"committed" doc:"Newest checkpoint committed there by this pipeline; null when there is none."`
+	InDoubt   *Point      `json:"in_doubt" doc:"What committed was, until the repository was seen to be gone, to lack that commit or a newer one, or to be put back: what of it can be restored from there is not known, until a push is confirmed. Null otherwise."`
 	Behind    *uint64     `json:"behind_steps" doc:"Steps of the live state that a loss of this machine would take, if only this target were left; null when nothing is committed."`
 	Proof     *ProofView  `json:"proof" doc:"Last verification of the repository that found nothing wrong; null when there was none, or when what it proved has gone or is known to be broken."`
 	Deeper    []ProofView `json:"deeper_proofs,omitempty" doc:"Older verifications that found nothing wrong and went deeper than all after them, newest first."`
