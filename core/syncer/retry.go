@@ -108,7 +108,7 @@ func (c *caller) do(ctx context.Context, what string, size int64, call func(cont
 		wait := backoff(attempt, retryAfter(err), c.jitter())
 		next := c.now().Add(wait)
 		if next.Sub(started) > c.budget {
-			return fmt.Errorf("gave up after %s: %w", c.now().Sub(started).Round(time.Second), c.explain(what, attempt, err))
+			return fmt.Errorf("gave up after %s%s: %w", c.now().Sub(started).Round(time.Second), c.tooLate(retryAfter(err), next), c.explain(what, attempt, err))
 		}
 		c.note.waiting(c.explain(what, attempt, err), next)
 		c.announce(what, attempt, wait, err)
@@ -116,6 +116,15 @@ func (c *caller) do(ctx context.Context, what string, size int64, call func(cont
 			return c.explain(what, attempt, err)
 		}
 	}
+}
+
+// tooLate says what the store asked for where that alone ends the trying: a call that was given up at once would look as if it had not been repeated
+// for no reason.
+func (c *caller) tooLate(asked time.Duration, next time.Time) string {
+	if asked <= backoffMax {
+		return ""
+	}
+	return fmt.Sprintf(", for the store asked to be left alone for %s, until %s, and a call is repeated for %s at most", asked, next.UTC().Format(time.RFC3339), c.budget)
 }
 
 // announce logs a call that goes on failing at its attempts 2, 4, 8, …: silence would look like progress, and a line each like noise.

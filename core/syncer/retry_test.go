@@ -94,6 +94,22 @@ func TestTheBudgetEndsTheTrying(t *testing.T) {
 	})
 }
 
+func TestACallThatTheStoreWantsLaterThanItIsRepeatedSaysUntilWhen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, calls := newCaller(RetryBudget), 0
+		until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		err := c.do(t.Context(), "put x", 0, func(context.Context) error { calls++; return &sdk.Error{Code: sdk.Throttled, RetryAfter: time.Hour} })
+		want := "gave up after 0s, for the store asked to be left alone for 1h0m0s, until " + until + `, and a call is repeated for 15m0s at most: target "t": put x: `
+		if !errors.Is(err, sdk.Throttled) || !strings.HasPrefix(err.Error(), want) || calls != 1 {
+			t.Errorf("after %d calls: %v", calls, err)
+		}
+		err = c.do(t.Context(), "put x", 0, func(context.Context) error { return &sdk.Error{Code: sdk.Throttled, RetryAfter: time.Second} })
+		if !errors.Is(err, sdk.Throttled) || !strings.HasPrefix(err.Error(), "gave up after 15m0s: target ") && !strings.HasPrefix(err.Error(), "gave up after 14m") || strings.Contains(err.Error(), "left alone") {
+			t.Errorf("where the budget ended the trying: %v", err)
+		}
+	})
+}
+
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, calls := newCaller(RetryBudget), []time.Time(nil)
