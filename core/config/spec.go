@@ -103,7 +103,7 @@ func hostSpec() block {
 			Doc: "Run no plugin without a checksum: a target whose plugin has none is a fault, and so is dev = true. `cairn config check` " +
 				"gives the line to add.",
 		},
-		{Name: "shutdown_timeout", Kind: duration, Default: "30s", Least: time.Second, Doc: "How long a stop may take, pushes included, before it is cut short."},
+		{Name: "shutdown_timeout", Kind: duration, Default: "30s", Least: time.Second, Doc: "How long a stop may take, pushes included, before it is cut short. When the host ends, plugins are taken down in what is left of it, at least 1s."},
 	}}
 }
 

@@ -157,7 +157,7 @@ func (h *Host) release() error {
 func (h *Host) Handler() http.Handler { return api.Handler(h) }
 
 // Run starts everything and serves until ctx ends. Then it stops the pipelines (each with a last checkpoint, and a push where
-// push_on_shutdown says so, within shutdown_timeout), the API and the plugins, and returns nil. It returns an error when the API cannot be
+// push_on_shutdown says so, within shutdown_timeout), the API and the plugins (within what is left of it, or a second), and returns nil. It returns an error when the API cannot be
 // served, after the same orderly stop.
 func (h *Host) Run(ctx context.Context) error {
 	if err := h.enter(); err != nil {
@@ -198,12 +198,20 @@ func (h *Host) serveUntil(ctx context.Context, listener net.Listener) (failure e
 	case failure = <-served.failed:
 		h.opts.Log.Error("host stopping, its API has failed", "error", failure)
 	}
+	due := h.opts.Now().Add(h.cfg.Host.ShutdownTimeout)
 	h.stopPipelines()
-	served.stop(work)
+	left := max(leastEnd, due.Sub(h.opts.Now()))
+	for _, t := range h.targets {
+		t.plugin.EndBy(h.opts.Now().Add(left))
+	}
+	served.stop(work, min(apiGrace, left/2))
 	cancel()
 	plugins.Wait()
 	return failure
 }
+
+// leastEnd is what the API and the plugins have together, where the pipelines needed all of shutdown_timeout.
+const leastEnd = time.Second
 
 func (h *Host) enter() error {
 	h.mu.Lock()

@@ -63,12 +63,12 @@ func (s *server) take() bool {
 	return !s.closing
 }
 
-// apiGrace is how long calls that are being answered may take at the end: the pipelines have stopped, so none of them has to wait.
+// apiGrace is how long calls that are being answered may take at the end, where there is so much time: the pipelines have stopped, so none of them has to wait.
 const apiGrace = 2 * time.Second
 
-// stop lets calls end, cuts off those that take longer, and waits until nothing of the server is left.
-func (s *server) stop(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, apiGrace)
+// stop lets calls end, cuts off those that take longer than grace, and waits until nothing of the server is left.
+func (s *server) stop(ctx context.Context, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
 		s.cancel()

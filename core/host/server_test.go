@@ -28,7 +28,7 @@ func TestAListenerThatFailsIsTold(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	contains(t, err.Error(), "serve the API")
-	s.stop(t.Context())
+	s.stop(t.Context(), apiGrace)
 }
 
 // lone is a listener with one connection, whose deadlines are of the bubble that it was made in.
@@ -61,7 +61,7 @@ func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
 		_, err = io.Copy(io.Discard, near) // the answer, and then the end of the connection
 		must(t, err)
 		equal(t, "open for", time.Since(began), idleFor)
-		s.stop(t.Context())
+		s.stop(t.Context(), apiGrace)
 	})
 }
 
@@ -80,7 +80,7 @@ func TestACallThatTakesTooLongIsCutOffAndWaitedFor(t *testing.T) {
 		}
 	}()
 	<-begun
-	s.stop(t.Context())
+	s.stop(t.Context(), apiGrace)
 	select {
 	case err := <-ended:
 		if !errors.Is(err, context.Canceled) {

@@ -46,7 +46,8 @@ type process struct {
 
 	mu     sync.Mutex
 	pid    int
-	doomed bool // killed, perhaps before it began
+	words  time.Duration // how long its output is read once it has ended
+	doomed bool          // killed, perhaps before it began
 	reaped bool
 	err    error // why it could not be executed
 	state  *os.ProcessState
@@ -57,7 +58,7 @@ var _ runner.Runner = (*process)(nil)
 // newProcess starts nothing. env and memory are set before Start.
 func newProcess(name string, img image, out *output) *process {
 	p := &process{
-		name: name, image: img, out: out,
+		name: name, image: img, out: out, words: lastWords,
 		exited: make(chan struct{}), drained: make(chan struct{}),
 	}
 	p.handshake, p.feed = io.Pipe()
@@ -109,7 +110,7 @@ func (p *process) live(ctx context.Context, pipes *stdio, started chan<- error) 
 
 	awaitExit(cmd.Process.Pid)
 	p.reap(cmd)
-	giveUp := time.AfterFunc(lastWords, func() {
+	giveUp := time.AfterFunc(p.patience(), func() {
 		pipes.closeOurs()
 		_ = p.handshake.Close() // always nil; nobody may wait to hand over a handshake now
 	})
@@ -200,6 +201,19 @@ func (p *process) exit() string {
 		return "was ended by signal " + strconv.Itoa(int(ws.Signal())) + " (" + ws.Signal().String() + ")"
 	}
 	return p.state.String()
+}
+
+// listenFor bounds how long output is read once the process has ended, if it has not ended yet.
+func (p *process) listenFor(words time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.words = words
+}
+
+func (p *process) patience() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.words
 }
 
 // number is the process number, 0 before the start.

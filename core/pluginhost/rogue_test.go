@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -40,6 +41,9 @@ type rogue struct{ behaviour string }
 func (r rogue) serve() {
 	if r.behaviour == "shut" {
 		r.serveShut()
+	}
+	if r.behaviour == "stubborn" {
+		signal.Ignore(syscall.SIGTERM)
 	}
 	stdout := os.NewFile(rogueStdout, "stdout")
 	defer runtime.KeepAlive(stdout) // go-plugin puts a stream of the connection in its place, and nobody shall close the descriptor
@@ -175,6 +179,7 @@ func misdeeds() map[string]func(rogueCall) error {
 		"never-deletes Delete":       func(c rogueCall) error { return c.hang() },
 		"mute Put":                   rogueCall.hang,
 		"mute Drain":                 rogueCall.hang,
+		"stubborn Drain":             rogueCall.hang,
 		"confused Describe":          func(rogueCall) error { return status.Error(codes.Unknown, "exception calling application") },
 		"confused Validate":          func(rogueCall) error { return status.Error(codes.Unknown, "exception calling application") },
 		"panicking Validate":         func(rogueCall) error { return failed(`{"message":"the plugin panicked at x.go:1: nil map"}`) },

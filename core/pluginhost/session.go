@@ -168,50 +168,6 @@ func (s *session) doom(why string) {
 	}
 }
 
-// end takes the process down and removes what belongs to it. gently = calls in flight may finish first and the process is asked before
-// it is killed. Every step is bounded, whatever the plugin does, and ctx may be dead: only its values count.
-func (s *session) end(ctx context.Context, gently bool) {
-	t := s.opts.Timeouts
-	if s.proc != nil && s.proc.number() != 0 {
-		if gently && !s.useless.Load() && !s.proc.hasExited() {
-			s.drain(context.WithoutCancel(ctx))
-			s.report(s.proc.signal(syscall.SIGTERM))
-			within(t.Term, s.proc.exited)
-		}
-		s.report(s.proc.signal(syscall.SIGKILL))
-		if !within(t.Kill, s.proc.exited) || !within(lastWords+t.Kill, s.proc.drained) {
-			s.report(fmt.Errorf("plugin process %s does not end after SIGKILL; the kernel keeps it", s.proc.ID()))
-		}
-	}
-	if s.peer != nil && !bounded(t.Kill, s.peer.Kill) {
-		s.report(errors.New("go-plugin did not let go of the process"))
-	}
-	for _, w := range s.synced {
-		s.report(w.Close())
-	}
-	if !bounded(t.Kill, s.working.Wait) {
-		s.report(errors.New("goroutines of the plugin connection did not end"))
-	}
-	s.out.close()
-	if s.dir != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Kill)
-		defer cancel()
-		s.report(s.dir.remove(ctx.Done()))
-	}
-}
-
-func (s *session) drain(ctx context.Context) {
-	if s.client == nil {
-		return
-	}
-	t := s.opts.Timeouts
-	ctx, cancel := context.WithTimeout(ctx, t.Drain+t.Kill)
-	defer cancel()
-	if running, err := s.client.Drain(ctx, t.Drain); err != nil || running > 0 {
-		s.opts.Log.Warn("plugin not drained", "plugin", s.spec.Plugin, "calls", running, "error", err)
-	}
-}
-
 // report logs what went wrong while cleaning up: nobody waits for it, and nothing can be undone.
 func (s *session) report(err error) {
 	if err != nil {

@@ -28,7 +28,8 @@ type Supervisor struct {
 	start func(ctx context.Context, spec Spec, opts Options) (*session, sdk.Description, error)
 
 	mu      sync.Mutex
-	running bool // Run was called
+	running bool      // Run was called
+	endBy   time.Time // see EndBy; zero = not bounded as a whole
 	status  Status
 	current *session      // not nil in StateReady only
 	changed chan struct{} // closed and replaced at each change of state
@@ -123,7 +124,7 @@ func (s *Supervisor) live(ctx context.Context) life {
 	reason := session.serve(ctx)
 	if ctx.Err() != nil {
 		s.moveTo(StateStopped, nil) // before the end: new calls shall not wait for what does not come
-		session.end(ctx, true)
+		session.endIn(ctx, true, s.haste())
 		log.Info("plugin stopped", "reason", "stopped by the host", "served", s.opts.Now().Sub(ready).Round(time.Millisecond))
 		return life{ready: true}
 	}
