@@ -23,6 +23,28 @@ func TestAPluginThatNeitherDrainsNorEndsIsTakenDownByTheDeadline(t *testing.T) {
 	}
 }
 
+// Each start of a host, and each check of a configuration, waited for SIGKILL twice, with no word.
+func TestAProcessForOneQuestionIsNotWaitedForOnceItHasAnswered(t *testing.T) {
+	opts, _ := testOptions(t)
+	opts.Timeouts.Drain, opts.Timeouts.Term = never, never
+	spec := rogueSpec(t, "stubborn")
+	for what, ask := range map[string]func() error{
+		"describe": func() error { _, err := Describe(t.Context(), spec, opts); return err },
+		"validate": func() error { return Validate(t.Context(), spec, opts) },
+	} {
+		answered := make(chan error, 1)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			answered <- ask()
+		}()
+		wait(t, what+" returns", ended)
+		if err := <-answered; err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // The answer was waited for as long as a step of the clean-up more, and the store was called unavailable.
 func TestADrainThatIsNotAnsweredTakesItsTimeAndNoMore(t *testing.T) {
 	opts, log := testOptions(t)

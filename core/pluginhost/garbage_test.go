@@ -147,7 +147,10 @@ func TestAPluginThatNeverAnswersIsGivenUpAtEachStepOfItsStart(t *testing.T) {
 		opts, _ := testOptions(t)
 		opts.Timeouts.Call, opts.Timeouts.Drain = row.patience, 100*time.Millisecond
 		err := row.start(t.Context(), rogueSpec(t, row.behaviour), opts)
-		wantStartError(t, err, CauseTimeout, "does not answer "+row.step)
+		wantStartError(t, err, CauseTimeout, "did not answer "+row.step+" within "+row.patience.String())
+		if strings.Contains(err.Error(), "store unavailable") {
+			t.Errorf("%v speaks of a store", err)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ func Validate(ctx context.Context, spec Spec, opts Options) error {
 	return once(ctx, spec, opts, func(s *session) error { return s.validate(ctx) })
 }
 
-// once is a process for one question.
+// once is a process for one question. It is killed at its answer: it holds nothing that could be lost, and whoever asked would wait for one that ignores SIGTERM.
 func once(ctx context.Context, spec Spec, opts Options, ask func(*session) error) error {
 	opts, err := opts.prepare(spec)
 	if err != nil {
@@ -33,7 +33,7 @@ func once(ctx context.Context, spec Spec, opts Options, ask func(*session) error
 	if err != nil {
 		return err
 	}
-	defer s.end(ctx, true)
+	defer s.end(ctx, false)
 	return ask(s)
 }
 

@@ -64,7 +64,9 @@ func (s *session) ask(ctx context.Context, what string, call func(context.Contex
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s plugin %s: %w", what, s.spec.Path, ctx.Err())
 	case limited.Err() != nil, errors.Is(err, sdk.PluginHung):
-		e.Cause, e.What, e.Remedy = CauseTimeout, "does not answer "+what, "look at its log for what it waits for"
+		patience := min(s.opts.Timeouts.Call, s.opts.Timeouts.Hung)
+		e.Cause, e.What, e.Err = CauseTimeout, fmt.Sprintf("did not answer %s within %s", what, patience), nil // err would name the store
+		e.Remedy = "look at its log for what it waits for"
 	case errors.Is(err, sdk.InvalidConfig):
 		return err
 	case errors.Is(err, sdk.PluginGone) && within(s.opts.Timeouts.Kill, s.proc.exited):
