@@ -6,14 +6,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
-// again sends the batch of row 0 once more and waits for its commit, for a moment.
-func (r *liveHost) again() (status int, got client.Ingested) {
+// again sends the batch of row 0 once more and waits for its commit.
+func (r *liveHost) again(patience time.Duration) (status int, got client.Ingested) {
 	r.t.Helper()
-	status, _, text := r.call("POST", ingress+"?source=me&seq=1&wait=commit&timeout=1ms", `{"id": 0}`)
+	status, _, text := r.call("POST", ingress+"?source=me&seq=1&wait=commit&timeout="+patience.String(), `{"id": 0}`)
 	must(r.t, json.Unmarshal([]byte(text), &got))
 	equal(r.t, "duplicate", got.Duplicate, true)
 	return status, got
@@ -33,7 +34,7 @@ func TestABatchThatIsSentAgainIsNotCalledCommittedOnceItsCommitIsKnownToBeGone(t
 			_, err := h.Ingest(t.Context(), "p", "rows", "me", 1, "", rows(0, 1))
 			must(t, err)
 			safe()
-			status, got := h.again()
+			status, got := h.again(testPatience)
 			equal(t, "while it is there", status, http.StatusOK)
 			equal(t, "waited for", got.Waited, "commit")
 
@@ -44,7 +45,7 @@ func TestABatchThatIsSentAgainIsNotCalledCommittedOnceItsCommitIsKnownToBeGone(t
 				equal(t, "the next push fails", err != nil, true)
 			}
 			h.until("the host knows", func() bool { return h.view("p").Targets[0].State != "ready" })
-			status, got = h.again()
+			status, got = h.again(time.Millisecond)
 			equal(t, "once it is known to be gone", status, http.StatusAccepted)
 			equal(t, "waited for", got.Waited, "")
 			contains(t, got.WaitError, `target "t"`, "is not there any more")
@@ -53,7 +54,7 @@ func TestABatchThatIsSentAgainIsNotCalledCommittedOnceItsCommitIsKnownToBeGone(t
 			must(t, os.Rename(w.path("away"), w.path("target", "p")))
 			must(t, h.Adopt(t.Context(), "p", "t"))
 			safe()
-			status, got = h.again()
+			status, got = h.again(testPatience)
 			equal(t, "committed anew", status, http.StatusOK)
 			equal(t, "waited for", got.Waited, "commit")
 		})
@@ -94,7 +95,7 @@ func TestABatchThatIsSentAgainIsNotCalledCommittedWhileItsCommitIsKnownToBeBroke
 	views, err := h.Verify(t.Context(), "p", client.VerifyOptions{})
 	must(t, err)
 	equal(t, "a problem is found", len(views[0].Problems) > 0, true)
-	status, got := h.again()
+	status, got := h.again(time.Millisecond)
 	equal(t, "known to be broken", status, http.StatusAccepted)
 	contains(t, got.WaitError, "is known to be broken", "cairn remote repair")
 	remote, err := h.RemoteCheckpoints(t.Context(), "p", "")
@@ -103,7 +104,7 @@ func TestABatchThatIsSentAgainIsNotCalledCommittedWhileItsCommitIsKnownToBeBroke
 
 	_, err = h.Repair(t.Context(), "p", "t", false)
 	must(t, err)
-	status, got = h.again()
+	status, got = h.again(testPatience)
 	equal(t, "repaired", status, http.StatusOK)
 	equal(t, "waited for", got.Waited, "commit")
 }
