@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,7 +133,11 @@ func (p *program) watchVerify(ctx context.Context, pipeline, target string, bar 
 func verifyOutcome(views []client.VerifyView) error {
 	for _, v := range views {
 		if n := len(v.Problems) + v.MoreProblems; n > 0 {
-			return brokenError{fmt.Errorf("target %q: %s, %s cannot be restored whole", v.Target, plural(n, "problem"), plural(len(v.Broken), "commit"))}
+			broken := plural(len(v.Broken), "commit") + " cannot"
+			if unreadable(v) {
+				broken = "no commit can"
+			}
+			return brokenError{fmt.Errorf("target %q: %s, %s be restored whole", v.Target, plural(n, "problem"), broken)}
 		}
 	}
 	for _, v := range views {
@@ -186,8 +191,17 @@ func writeVerified(w io.Writer, v client.VerifyView) {
 	case len(v.Problems) == 0:
 		fmt.Fprintln(w, "  no checkpoint is there: nothing to prove")
 	default:
-		fmt.Fprintf(w, "  commits that cannot be restored whole: %s\n", listed(v.Broken))
+		broken := listed(v.Broken)
+		if unreadable(v) {
+			broken = "all, until that is put right"
+		}
+		fmt.Fprintf(w, "  commits that cannot be restored whole: %s\n", broken)
 	}
+}
+
+// unreadable says that what is missing or damaged keeps every commit from being read, however whole it is.
+func unreadable(v client.VerifyView) bool {
+	return slices.ContainsFunc(v.Problems, func(p client.ProblemView) bool { return p.Kind == "damaged-format" || p.Kind == "damaged-gc" })
 }
 
 func writeProblem(w io.Writer, p client.ProblemView) {

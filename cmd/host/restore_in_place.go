@@ -53,6 +53,9 @@ func tellInPlace(w io.Writer, pipeline string, r host.RestoredInPlace, replaceNe
 	default:
 		fmt.Fprintf(w, "the next `cairn run` begins from this checkpoint, and %s will be %s\n", pipeline, r.Desired)
 	}
+	if !r.Preview {
+		fmt.Fprintln(w, "its first push fences whatever host runs the pipeline elsewhere")
+	}
 }
 
 // tellHeld says at which targets pushes will wait, whichever the checkpoint is from, and what can be done about it.

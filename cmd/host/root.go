@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/sdk/client"
 )
 
@@ -151,7 +152,7 @@ func (p *program) clientFor(silence time.Duration) *client.Client {
 		address = os.Getenv("CAIRN_ADDRESS")
 	}
 	if address == "" {
-		address = "127.0.0.1:7070"
+		address = config.DefaultListen
 	}
 	if !strings.Contains(address, "://") {
 		address = "http://" + address

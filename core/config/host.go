@@ -8,6 +8,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
+// DefaultListen is where the API listens, and where commands ask, if nothing else is said.
+const DefaultListen = "127.0.0.1:7070"
+
 func (l *loader) host(file section) Host {
 	s, ok := file.inner("host")
 	if !ok {

@@ -88,7 +88,7 @@ func root() block {
 
 func hostSpec() block {
 	return block{Type: "host", Once: true, Doc: "The process as a whole.", Attributes: []attribute{
-		{Name: "listen", Kind: text, Default: "127.0.0.1:7070", Doc: "host:port of the HTTP API; a loopback address. Port 0 takes a free one."},
+		{Name: "listen", Kind: text, Default: DefaultListen, Doc: "host:port of the HTTP API; a loopback address. Port 0 takes a free one."},
 		{Name: "data_dir", Kind: path, Default: "./data", Doc: "Folder that holds everything the host writes. Relative to the file."},
 		{Name: "plugin_dir", Kind: path, Default: "./bin", Doc: "Folder with the executables cairn-plugin-NAME. Relative to the file."},
 		{

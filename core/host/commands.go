@@ -1,6 +1,8 @@
 package host
 
 import (
+	"net"
+
 	"github.com/cairnsync/cairn/core/config"
 	"github.com/cairnsync/cairn/core/syncer"
 )
@@ -8,6 +10,9 @@ import (
 // origin is what the remedies of a host name, so that their commands work on its folders: what its own command named.
 func origin(cfg *config.Config) syncer.Origin {
 	from := syncer.Origin{File: cfg.File}
+	if _, port, err := net.SplitHostPort(cfg.Host.Listen); err == nil && port != "0" && cfg.Host.Listen != config.DefaultListen {
+		from.Address = cfg.Host.Listen
+	}
 	if cfg.Host.DataDirGiven {
 		from.DataDir = cfg.Host.DataDir
 	}

@@ -181,9 +181,10 @@ func (r *inPlace) at(point string) {
 // is forgotten. It answers with the record as it is saved then, and whether it was carried out. Whoever is about to start from the path calls it first.
 func settleInPlace(dir *checkpoint.Dir, record checkpoint.Pipeline, blocks []config.Sync, now time.Time) (_ checkpoint.Pipeline, done bool, err error) {
 	note, settled := record.Restoring, record
-	settled.Restoring = nil
+	settled.Restoring, settled.Openers = nil, []uuid.UUID{uuid.Nil} // the state that is set aside, moved back alone, would undo the restore
 	err = dir.KeepOnly(note.Checkpoint, note.Aside)
 	if errors.Is(err, checkpoint.ErrNone) {
+		settled.Openers = record.Openers // nothing was moved
 		return settled, false, dir.SavePipeline(settled)
 	}
 	if err == nil {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -31,10 +32,23 @@ func foreign(dir *checkpoint.Dir, record checkpoint.Pipeline) error {
 // openers are the runs that may have opened the live state last while this one is about to: a crash leaves either.
 func (p *pipeline) openers(r *run) ([]uuid.UUID, error) {
 	by, err := checkpoint.OpenedBy(p.dir.State())
-	if err != nil {
+	if err != nil && !errors.Is(err, checkpoint.ErrCorrupt) { // a damaged note says nothing, and whatever it lies in gives way
 		return nil, fmt.Errorf("tell whose the live state is: %w", err)
 	}
 	return slices.Compact([]uuid.UUID{by, r.id}), nil
+}
+
+// withoutRoom says that a note can be left out because the disk is full: the state is as good without, as long as the record speaks of it as it is. The next
+// start notes it.
+func (p *pipeline) withoutRoom(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, full := errors.AsType[*checkpoint.FullError](checkpoint.Explain(p.dir.State(), err)); !full || foreign(p.dir, p.known()) != nil {
+		return err
+	}
+	p.log.Warn("which run has opened the live state is not noted", "error", err)
+	return nil
 }
 
 // opening notes, before the circuit is opened, that this run may be the last that did.
@@ -46,19 +60,22 @@ func (p *pipeline) opening(r *run) error {
 	if err != nil {
 		return err
 	}
-	return p.keepOpeners(openers)
+	return p.withoutRoom(p.keepOpeners(openers))
 }
 
-// hasOpened notes that it is.
+// hasOpened notes that it is, if opening could note that it might.
 func (p *pipeline) hasOpened(r *run) error {
 	if p.dir == nil || p.scratch() {
 		return nil
 	}
+	if !slices.Contains(p.known().Openers, r.id) {
+		return nil
+	}
 	if err := checkpoint.SetOpenedBy(p.dir.State(), r.id); err != nil {
-		return fmt.Errorf("note in the live state which run opened it: %w", err)
+		return p.withoutRoom(fmt.Errorf("note in the live state which run opened it: %w", err))
 	}
 	p.host.hook("start.marked")
-	return p.keepOpeners([]uuid.UUID{r.id})
+	return p.withoutRoom(p.keepOpeners([]uuid.UUID{r.id}))
 }
 
 func (p *pipeline) keepOpeners(openers []uuid.UUID) error {

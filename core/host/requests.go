@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cairnsync/cairn/core/api"
+	"github.com/cairnsync/cairn/core/checkpoint"
 	"github.com/cairnsync/cairn/core/circuit"
 	"github.com/cairnsync/cairn/core/syncer"
 	"github.com/cairnsync/cairn/sdk/client"
@@ -54,7 +56,11 @@ func (p *pipeline) current() (*run, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != stateRunning {
-		return nil, notRunning(p.cfg.Name, "it is "+p.shownState())
+		why := "it is " + p.shownState()
+		if p.state == stateStandby {
+			why += ", which only follows; " + p.commands("").Activate() + " makes it the primary"
+		}
+		return nil, notRunning(p.cfg.Name, why)
 	}
 	return p.run, nil
 }
@@ -96,13 +102,16 @@ func (p *pipeline) WaitCheckpoint(ctx context.Context, step uint64) error {
 	if !p.scratch() {
 		return p.wait(ctx, step, (*circuit.Loop).WaitCheckpoint)
 	}
-	before, err := p.newest(ctx)
-	if err != nil {
+	if _, err := p.current(); err != nil {
 		return err
 	}
-	err = p.wait(ctx, step, (*circuit.Loop).WaitCheckpoint)
-	if err == nil && before.Step >= step { // published before anybody asked, as for a batch that is repeated: what is remembered does not answer
-		err = p.lookAgain(ctx, before.ID)
+	p.mu.Lock()
+	worker := p.workers[0]
+	p.mu.Unlock()
+	before := worker.Status()
+	err := p.wait(ctx, step, (*circuit.Loop).WaitCheckpoint)
+	if was := cmp.Or(before.Committed, before.Lost); err == nil && was != nil && was.Step >= step {
+		err = lookAgain(ctx, worker, was.Checkpoint) // committed before anybody asked, as for a batch that is repeated: what is remembered does not answer
 	}
 	if err != nil {
 		return err
@@ -110,17 +119,14 @@ func (p *pipeline) WaitCheckpoint(ctx context.Context, step uint64) error {
 	return p.stillCommitted()
 }
 
-// lookAgain makes sure that what object storage has published is on its target. Where that has lost it, the next look commits it anew.
-func (p *pipeline) lookAgain(ctx context.Context, id uuid.UUID) error {
-	p.mu.Lock()
-	workers := p.workers
-	p.mu.Unlock()
-	for _, w := range workers {
-		if err := w.Push(ctx, syncer.Job{Checkpoint: id, Trigger: syncer.Requested}); err != nil {
-			return targetError(explained(err))
-		}
+// lookAgain makes sure that what object storage has committed is on its target, or what was committed after it. Where that has lost it, the next look
+// commits it anew.
+func lookAgain(ctx context.Context, w *syncer.Worker, id uuid.UUID) error {
+	err := w.Push(ctx, syncer.Job{Checkpoint: id, Trigger: syncer.Requested})
+	if err == nil || errors.Is(err, syncer.ErrSuperseded) || errors.Is(err, checkpoint.ErrNone) {
+		return nil
 	}
-	return nil
+	return targetError(explained(err))
 }
 
 // WaitCommit waits until every target holds a commit that covers the step.

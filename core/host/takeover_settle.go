@@ -175,7 +175,7 @@ func (t *takeover) tell() {
 			told.Error = c.err.Error()
 		}
 		if by := c.claimed.Before; by != nil {
-			told.Fenced = fmt.Sprintf("host %q (incarnation %s), since %s", by.Host, by.Writer.Incarnation, by.Started.UTC().Format(time.RFC3339))
+			told.Fenced = fmt.Sprintf("host %q (incarnation %s), which had claimed it at %s", by.Host, by.Writer.Incarnation, by.Started.UTC().Format(time.RFC3339))
 		}
 		t.report.Claims = append(t.report.Claims, told)
 	}

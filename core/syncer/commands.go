@@ -9,6 +9,7 @@ import (
 type Origin struct {
 	File    string // its configuration, absolute; "" = not known
 	DataDir string // what --data-dir gave in place of the configuration's folder, absolute; "" = nothing
+	Address string // host:port of its API; "" = the one that commands speak to by themselves, or not known
 }
 
 // Commands write the commands that remedies name. They are whole: given literally, from any folder, they work on the host that tells the remedy and
@@ -20,10 +21,10 @@ type Commands struct {
 }
 
 // Adopt continues what lies on the target.
-func (c Commands) Adopt() string { return c.write("pipeline adopt", c.pipeline(), c.target()) }
+func (c Commands) Adopt() string { return c.ask("pipeline adopt", c.pipeline(), c.target()) }
 
 // Standby lets the pipeline follow its target.
-func (c Commands) Standby() string { return c.write("pipeline standby", c.pipeline()) }
+func (c Commands) Standby() string { return c.ask("pipeline standby", c.pipeline()) }
 
 // Follow lets the pipeline follow the host that has taken its place, in the order that is not refused: one that is seen to be fenced on the target that it
 // follows becomes a standby as it runs, any other is stopped before. "" = it cannot follow.
@@ -38,13 +39,13 @@ func (c Commands) Follow(fenced bool) string {
 }
 
 // Activate makes a standby the primary.
-func (c Commands) Activate() string { return c.write("pipeline activate", c.pipeline()) }
+func (c Commands) Activate() string { return c.ask("pipeline activate", c.pipeline()) }
 
 // Stop stops the pipeline.
-func (c Commands) Stop() string { return c.write("pipeline stop", c.pipeline()) }
+func (c Commands) Stop() string { return c.ask("pipeline stop", c.pipeline()) }
 
 // Start starts it again.
-func (c Commands) Start() string { return c.write("pipeline start", c.pipeline()) }
+func (c Commands) Start() string { return c.ask("pipeline start", c.pipeline()) }
 
 // RestoreInPlace makes the newest commit of the target what the next start begins from. It is refused where that would lose something, and only
 // the refusal, which says what, names the flag that is stronger.
@@ -69,7 +70,7 @@ func (c Commands) RestoreNumber(number uint64) string {
 }
 
 // List lists what the targets hold.
-func (c Commands) List() string { return c.write("remote list", c.pipeline()) }
+func (c Commands) List() string { return c.ask("remote list", c.pipeline()) }
 
 // ListApart lists it without the host, which would refuse to.
 func (c Commands) ListApart() string {
@@ -77,24 +78,32 @@ func (c Commands) ListApart() string {
 }
 
 // Push pushes a checkpoint to all targets.
-func (c Commands) Push() string { return c.write("checkpoint push", c.pipeline()) }
+func (c Commands) Push() string { return c.ask("checkpoint push", c.pipeline()) }
 
 // Verify proves what the targets hold.
-func (c Commands) Verify() string { return c.write("remote verify", c.pipeline()) }
+func (c Commands) Verify() string { return c.ask("remote verify", c.pipeline()) }
 
 // Repair makes the newest state of the target whole.
 func (c Commands) Repair() string {
-	return c.write("remote repair", c.pipeline(), "--target", c.target())
+	return c.ask("remote repair", c.pipeline(), "--target", c.target())
 }
 
 // Sweep runs retention on the target.
 func (c Commands) Sweep(flags ...string) string {
-	return c.write("remote sweep", append([]string{c.pipeline(), "--target", c.target()}, flags...)...)
+	return c.ask("remote sweep", append([]string{c.pipeline(), "--target", c.target()}, flags...)...)
 }
 
 // Unpin removes a pin from the target.
 func (c Commands) Unpin(pin string) string {
-	return c.write("remote unpin", c.pipeline(), quoted(pin), "--target", c.target())
+	return c.ask("remote unpin", c.pipeline(), quoted(pin), "--target", c.target())
+}
+
+// ask is a command that the host answers, which must be this one.
+func (c Commands) ask(verb string, args ...string) string {
+	if c.From.Address != "" {
+		args = append(args, "--address", quoted(c.From.Address))
+	}
+	return c.write(verb, args...)
 }
 
 func (c Commands) write(verb string, args ...string) string {

@@ -8,7 +8,7 @@ import (
 
 // oddHost is a host that was given both flags, in folders that a shell would take apart.
 func oddHost() Commands {
-	return Commands{Pipeline: "strikes", Target: "offsite", From: Origin{File: "/srv/my host/cairn.hcl", DataDir: "/srv/it's"}}
+	return Commands{Pipeline: "strikes", Target: "offsite", From: Origin{File: "/srv/my host/cairn.hcl", DataDir: "/srv/it's", Address: "127.0.0.1:7071"}}
 }
 
 func TestTheRemediesOfAHeldTargetAreWholeCommandsForThisHost(t *testing.T) {
@@ -18,7 +18,7 @@ func TestTheRemediesOfAHeldTargetAreWholeCommandsForThisHost(t *testing.T) {
 	} {
 		for _, want := range []string{
 			"`cairn checkpoint restore strikes --in-place --target offsite --config '/srv/my host/cairn.hcl' --data-dir '/srv/it'\\''s'`",
-			"`cairn pipeline adopt strikes offsite`",
+			"`cairn pipeline adopt strikes offsite --address 127.0.0.1:7071`",
 		} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v\ndoes not say %s", name, err, want)
@@ -32,7 +32,7 @@ func TestTheRemediesOfAHeldTargetAreWholeCommandsForThisHost(t *testing.T) {
 
 // Where no sync block has a pull_interval a standby is refused, and one that is not seen to be fenced on the target that it follows has to be stopped.
 func TestARemedyOffersAStandbyOnlyWhereItIsTakenAndStopsWhatHasToBeStopped(t *testing.T) {
-	const standby, stop = "`cairn pipeline standby strikes`", "`cairn pipeline stop strikes`"
+	const standby, stop = "`cairn pipeline standby strikes --address 127.0.0.1:7071`", "`cairn pipeline stop strikes --address 127.0.0.1:7071`"
 	const stopped = stop + " and, once it has stopped, " + standby
 	follows := func(target string) Commands {
 		run := oddHost()
@@ -69,6 +69,23 @@ func TestARemedyLeavesNoNameOpenThatTheHostKnows(t *testing.T) {
 			if strings.Contains(text, open) {
 				t.Errorf("%s is left open: %s", open, text)
 			}
+		}
+	}
+}
+
+// Two hosts of one machine run a pipeline of one name, as a primary and its standby do: a command that went to the other would stop or adopt there.
+func TestARemedyThatAHostAnswersNamesTheAddressOfThatHost(t *testing.T) {
+	run := oddHost()
+	for _, text := range []string{
+		run.Adopt(), run.Standby(), run.Activate(), run.Stop(), run.Start(), run.List(), run.Push(), run.Verify(), run.Repair(), run.Sweep("--dry-run"), run.Unpin("pin"),
+	} {
+		if !strings.HasSuffix(text, " --address 127.0.0.1:7071`") {
+			t.Errorf("%s names no address", text)
+		}
+	}
+	for _, text := range []string{run.RestoreInPlace(), run.RestoreNumber(7), run.ListApart()} {
+		if strings.Contains(text, "--address") {
+			t.Errorf("%s needs no host", text)
 		}
 	}
 }

@@ -63,20 +63,20 @@ type HeldError struct {
 func (e *HeldError) Error() string {
 	if e.Forgotten {
 		return fmt.Sprintf("target %q: held: commit %d there (step %d) was made from this storage path at %s, and what lies in it now (step %d) knows nothing of that: "+
-			"it was put back to an earlier state, or is a copy that another host runs; to continue with the commit, stop the host and run %s, "+
-			"which keeps what is here in a folder beside; to continue with what is here, and overrule the commit, run %s%s",
-			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step, e.Run.RestoreInPlace(), e.Run.Adopt(), e.follow())
+			"it was put back to an earlier state, or is a copy that another host runs; %sto continue with the commit, stop the host and run %s, "+
+			"which keeps what is here in a folder beside; to continue with what is here, and overrule the commit, run %s; either way the first push fences a host that runs the pipeline elsewhere",
+			e.Target, e.Commit, e.CommitStep, e.Made.UTC().Format(time.RFC3339), e.Step, e.follow(), e.Run.RestoreInPlace(), e.Run.Adopt())
 	}
 	return fmt.Sprintf("target %q: held: commit %d there (step %d) is not on the history of our state (step %d): "+
-		"%d of its steps, those after step %d, are not in ours; to continue with theirs, stop the host and run %s, which keeps ours in a folder beside; "+
-		"to continue with ours, run %s%s",
-		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork, e.Run.RestoreInPlace(), e.Run.Adopt(), e.follow())
+		"%d of its steps, those after step %d, are not in ours; %sto continue with theirs, stop the host and run %s, which keeps ours in a folder beside; "+
+		"to continue with ours, run %s; either way the first push fences a host that runs the pipeline elsewhere",
+		e.Target, e.Commit, e.CommitStep, e.Step, e.Behind, e.Fork, e.follow(), e.Run.RestoreInPlace(), e.Run.Adopt())
 }
 
 // follow is the way on where another host has taken this one's place.
 func (e *HeldError) follow() string {
 	if how := e.Run.Follow(false); how != "" {
-		return "; where another host runs the pipeline now, let this one follow it with " + how
+		return "where another host runs the pipeline now, let this one follow it with " + how + "; "
 	}
 	return ""
 }
@@ -119,9 +119,9 @@ type LostError struct {
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("target %q: held: commit %d (checkpoint %s, step %d, confirmed %s) was below %q and nothing is there now: its disk may not "+
-		"be mounted, it may have been wiped, or the target may name another place than before; bring it back, if that can be done, and then run "+
-		"%s, which continues what it finds there or, where nothing is, starts a new repository",
-		e.Target, e.Was.Number, e.Was.Checkpoint, e.Was.Step, e.Was.At.UTC().Format(time.RFC3339), e.Prefix, e.Run.Adopt())
+		"be mounted, it may have been wiped, or the target may name another place than before; bring it back, or correct the configuration and start the host again, and then run "+
+		"%s; where it is gone for good, run %s, with which the next push begins a new repository",
+		e.Target, e.Was.Number, e.Was.Checkpoint, e.Was.Step, e.Was.At.UTC().Format(time.RFC3339), e.Prefix, e.Run.Push(), e.Run.Adopt())
 }
 
 // OwnedError refuses a repository that belongs to another pipeline. Nothing was written.

@@ -51,6 +51,7 @@ func (s *session) formatStands(ctx context.Context) error {
 }
 
 func (s *session) formatLost() error {
-	return fmt.Errorf("target %q holds commits below %q but no FORMAT.json: %w: restore that object, remove what is left of the repository, or use another prefix",
+	return fmt.Errorf("target %q holds commits below %q but no FORMAT.json: %w: put that object back from an earlier version in the bucket or a copy of it, which makes all of them readable again; "+
+		"or give the target another prefix, where the next push begins a new repository",
 		s.target, s.prefix, repository.ErrCorrupt)
 }

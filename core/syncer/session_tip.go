@@ -120,6 +120,9 @@ func (s *session) landed(ctx context.Context, n uint64) error {
 	}
 	s.tip = found[at]
 	if size := found[at].object.Size; size != s.base.size {
+		if _, err := s.reads(ctx, n, s.base.sum); err != nil {
+			return err // it is another's, where fencing is advisory, or gone
+		}
 		s.spoilt = s.base.sum
 		return s.misstored(repository.CommitKey(s.prefix, n), fmt.Errorf("%d bytes are there, %d were written", size, s.base.size))
 	}

@@ -84,16 +84,21 @@ func (t *target) makeRoot() error {
 		return err
 	}
 	defer func() { _ = parent.Close() }() // it was only looked through
+	made := false
 	if !t.birth.seen.Load() {
 		err := parent.Mkdir(filepath.Base(t.path), dirMode)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err == nil {
+		if made = err == nil; made {
 			t.birth.seen.Store(true)
 		}
 	}
-	return t.syncDir(parent, ".")
+	err = t.syncDir(parent, ".")
+	if !made && (errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EROFS)) {
+		return nil // a folder that cannot be synced, as one of procfs or of a read-only disk on which something is mounted, names what it always did
+	}
+	return err
 }
 
 // unmade is true when a Put could make the directory: the parent is there, and in it not even a link of that name.
