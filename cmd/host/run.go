@@ -67,7 +67,7 @@ func (p *program) load(ctx context.Context, listen string) (*config.Config, erro
 		return nil, usageError{errors.New("name the configuration file: --config FILE")}
 	}
 	cfg, found := host.Load(ctx, p.config, host.LoadOptions{
-		Getenv: os.LookupEnv, Now: time.Now, DataDir: p.dataDir, Listen: listen, //nolint:forbidigo // main hands the clock down
+		Getenv: os.LookupEnv, Now: time.Now, DataDir: p.dataDir, Listen: listen, Start: true, //nolint:forbidigo // main hands the clock down
 	})
 	return cfg, p.tell(found)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/cairnsync/cairn/sdk"
 )
@@ -75,12 +77,31 @@ func (d Diagnostic) unchecked(summary string) Diagnostic {
 	return d
 }
 
-// Secrets are the values that the plugin's schema calls secret, for whoever must keep them out of what people see.
+// Secrets are the values that the plugin's schema calls secret, or of a body that was taken as it is written all texts, for whoever must keep them out
+// of what people see.
 func (b Body) Secrets() []string {
 	var all []string
 	for name, value := range b.values {
-		if text, ok := value.(string); ok && b.secret[name] {
-			all = append(all, text)
+		if b.secret[name] {
+			all = append(all, stringsIn(value)...)
+		}
+	}
+	return all
+}
+
+// stringsIn are the texts in a value of JSON.
+func stringsIn(value any) []string {
+	var all []string
+	switch value := value.(type) {
+	case string:
+		all = append(all, value)
+	case []any:
+		for _, one := range value {
+			all = append(all, stringsIn(one)...)
+		}
+	case map[string]any:
+		for _, one := range value {
+			all = append(all, stringsIn(one)...)
 		}
 	}
 	return all
@@ -123,6 +144,9 @@ func (s section) body(schemas *schemas, p Plugin) Body {
 	schema, err := schemas.of(p)
 	if err != nil {
 		s.noSchema(p, err)
+		if s.opts.Start {
+			s.asWritten(body)
+		}
 		return body
 	}
 	body.schema = &schema
@@ -177,10 +201,47 @@ func documented(schema sdk.Schema, remedy string) bool {
 // noSchema reports a plugin that does not say what it takes.
 func (s section) noSchema(p Plugin, err error) {
 	at := diagnostic(Error, s.source, s.where("plugin"), fmt.Sprintf("plugin %q cannot be asked what it takes", p.Name), err.Error())
+	if s.opts.Start {
+		at.Severity = Warning
+		at.Remedy = strings.TrimSuffix(at.Remedy, ".") + ". Until it can, its targets do not work, and everything else does."
+		s.report(at)
+		return
+	}
 	if silent, ok := errors.AsType[*NoAnswerError](err); ok {
 		at = at.unchecked(fmt.Sprintf("plugin %q gave no answer: %v", p.Name, silent.Err))
 	}
 	s.report(at)
+}
+
+// asWritten takes the values of the config block for what they are, without a schema that could tell which are secret: so all of them are.
+func (s section) asWritten(body Body) {
+	seen := len(s.found)
+	inner := s.attributes(body, sdk.Schema{})
+	for name := range inner.attrs {
+		v, ok := inner.value(name, cty.DynamicPseudoType)
+		if !ok {
+			continue
+		}
+		value, err := asJSON(v)
+		if err != nil {
+			inner.fault(inner.where(name), fmt.Sprintf("%s cannot be given to a plugin", name), "Write a text, a number, true or false, or a list or map of texts.")
+			continue
+		}
+		body.secret[name], body.values[name] = true, value
+	}
+	inner.conceal(body, sdk.Schema{}, seen)
+}
+
+// asJSON is a value as JSON has it.
+func asJSON(v cty.Value) (value any, err error) {
+	text, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // one of 64 bits stays what it is
+	err = d.Decode(&value)
+	return value, err
 }
 
 // specOf is the schema as the getters of a section read it.

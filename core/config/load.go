@@ -22,6 +22,10 @@ type Options struct {
 	// NoAnswerError in its chain is no fault of the file. Nil leaves the bodies unchecked, for commands that never start a plugin.
 	Schema func(Host, Plugin) (sdk.Schema, error)
 
+	// Start says that a host starts from the configuration. A plugin that cannot be asked, for whatever reason, keeps no host from that: it is a
+	// Warning, and the bodies of its targets are taken as they are written, for the plugin to judge once it runs.
+	Start bool
+
 	// Hash answers the checksum of a plugin's file, for the remedy of one that lacks it. Nil leaves it to the reader to find out.
 	Hash func(path string) (string, error)
 

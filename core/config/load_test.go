@@ -73,6 +73,11 @@ func options(t *testing.T) Options {
 // load writes a configuration to a folder of its own, together with the files it names.
 func load(t *testing.T, text string) (*Config, Diagnostics) {
 	t.Helper()
+	return loadWith(t, text, options(t))
+}
+
+func loadWith(t *testing.T, text string, opts Options) (*Config, Diagnostics) {
+	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, content := range map[string]string{"cairn.hcl": text, "schema.sql": "CREATE TABLE t (n);\n", "insert.sql": "INSERT INTO t VALUES (:record);\n\n"} {
@@ -80,7 +85,7 @@ func load(t *testing.T, text string) (*Config, Diagnostics) {
 			t.Fatal(err)
 		}
 	}
-	return Load("cairn.hcl", options(t))
+	return Load("cairn.hcl", opts)
 }
 
 const circuit = `

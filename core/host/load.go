@@ -27,6 +27,9 @@ type LoadOptions struct {
 	Listen  string                           // likewise
 	Circuit func(config.Pipeline) (circuit.Circuit, error)
 
+	// Start says that a host starts from the configuration: see config.Options.
+	Start bool
+
 	// Hook is called at named points of an offline restore, so that tests can crash there. Nil in production.
 	Hook func(point string)
 
@@ -45,9 +48,9 @@ func (o LoadOptions) circuit() func(config.Pipeline) (circuit.Circuit, error) {
 // store is asked. What is at fault does not keep the rest from being checked. A plugin that does not answer, because the machine is busy
 // or refuses, is told as config.Unchecked. When ctx ends, so does the check: the configuration is nil, and the one diagnostic says so.
 func Load(ctx context.Context, file string, opts LoadOptions) (*config.Config, config.Diagnostics) {
-	l := &loader{now: opts.Now, circuit: opts.circuit(), sql: opts.Circuit == nil, timeouts: opts.timeouts}
+	l := &loader{now: opts.Now, circuit: opts.circuit(), sql: opts.Circuit == nil, start: opts.Start, timeouts: opts.timeouts}
 	cfg, found := config.Load(file, config.Options{
-		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts),
+		Getenv: opts.Getenv, DataDir: opts.DataDir, Listen: opts.Listen, Schema: schemaOf(ctx, opts), Start: opts.Start,
 		Hash: hashUnder(ctx), CheckDataDir: checkDataDir, Look: lookUnder(ctx),
 	})
 	if cfg != nil {
@@ -71,6 +74,7 @@ type loader struct {
 	now      func() time.Time
 	circuit  func(config.Pipeline) (circuit.Circuit, error)
 	sql      bool // circuit is the built-in one
+	start    bool // see LoadOptions
 	timeouts pluginhost.Timeouts
 }
 
@@ -241,11 +245,14 @@ func (l *loader) checkTarget(ctx context.Context, h config.Host, t config.Target
 			continue
 		}
 		summary := fmt.Sprintf("target %q cannot be checked: %v", t.Name, one)
+		remark := t.Fault("", summary, "See what the plugin says, or run `cairn plugin info` on it.")
 		if silent := (*config.NoAnswerError)(nil); errors.As(outsideFile(ctx, one), &silent) {
-			found = append(found, t.Unchecked(summary))
-			continue
+			remark = t.Unchecked(summary)
 		}
-		found = append(found, t.Fault("", summary, "See what the plugin says, or run `cairn plugin info` on it."))
+		if l.start {
+			remark.Severity = config.Warning
+		}
+		found = append(found, remark)
 	}
 	return found
 }
