@@ -86,13 +86,13 @@ func (d *database) check(ctx context.Context) error {
 	if d.ready.Load() {
 		return nil
 	}
-	unmade := d.create && d.unmade()
+	unmade := d.create && !d.seen.Load() && d.unmade() // before the look: a Put beside it may make the file meanwhile
 	var id, tables int
 	err := d.patiently(ctx, func() (err error) {
 		id, tables, err = look(ctx, d.reader)
 		return err
 	})
-	if isCode(err, sqlite3.SQLITE_CANTOPEN) && unmade && !d.seen.Load() {
+	if isCode(err, sqlite3.SQLITE_CANTOPEN) && unmade {
 		return errUnmade
 	}
 	if err != nil {
