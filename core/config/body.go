@@ -201,7 +201,7 @@ func documented(schema sdk.Schema, remedy string) bool {
 // noSchema reports a plugin that does not say what it takes.
 func (s section) noSchema(p Plugin, err error) {
 	at := diagnostic(Error, s.source, s.where("plugin"), fmt.Sprintf("plugin %q cannot be asked what it takes", p.Name), err.Error())
-	if s.opts.Start {
+	if _, own := errors.AsType[*HostFaultError](err); s.opts.Start && !own {
 		at.Severity = Warning
 		at.Remedy = strings.TrimSuffix(at.Remedy, ".") + ". Until it can, its targets do not work, and everything else does."
 		s.report(at)

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cairnsync/cairn/sdk"
 )
 
 const twoLate = `
@@ -65,5 +69,17 @@ func TestABodyThatIsTakenAsItIsWrittenIsEvaluated(t *testing.T) {
 		if !found.HasErrors() || !strings.Contains(found.Error(), say) {
 			t.Errorf("%v\ndoes not say %q", found, say)
 		}
+	}
+}
+
+// A data_dir from which no program can run keeps every plugin from running: that is the host's own fault, and is told before it starts.
+func TestAHostDoesNotStartWhereNoPluginCanRun(t *testing.T) {
+	opts := options(t)
+	opts.Start = true
+	opts.Schema = func(Host, Plugin) (sdk.Schema, error) {
+		return sdk.Schema{}, fmt.Errorf("start plugin: %w", &HostFaultError{errors.New("mounted noexec")})
+	}
+	if _, found := loadWith(t, twoLate+pipeline("p", `storage "file" {}`), opts); !found.HasFaults() || !strings.Contains(found.Error(), "mounted noexec") {
+		t.Errorf("%v", found)
 	}
 }

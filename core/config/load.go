@@ -22,8 +22,8 @@ type Options struct {
 	// NoAnswerError in its chain is no fault of the file. Nil leaves the bodies unchecked, for commands that never start a plugin.
 	Schema func(Host, Plugin) (sdk.Schema, error)
 
-	// Start says that a host starts from the configuration. A plugin that cannot be asked, for whatever reason, keeps no host from that: it is a
-	// Warning, and the bodies of its targets are taken as they are written, for the plugin to judge once it runs.
+	// Start says that a host starts from the configuration. A plugin that cannot be asked keeps no host from that, unless its error has a HostFaultError
+	// in its chain: it is a Warning, and the bodies of its targets are taken as they are written, for the plugin to judge once it runs.
 	Start bool
 
 	// Hash answers the checksum of a plugin's file, for the remedy of one that lacks it. Nil leaves it to the reader to find out.
@@ -56,6 +56,14 @@ func (e *NoAnswerError) Error() string { return e.Err.Error() }
 
 // Unwrap gives the reason.
 func (e *NoAnswerError) Unwrap() error { return e.Err }
+
+// HostFaultError is a plugin that could not be asked for a reason in the host's own settings: no plugin can run before that is put right.
+type HostFaultError struct{ Err error }
+
+func (e *HostFaultError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *HostFaultError) Unwrap() error { return e.Err }
 
 // whole says that all of the file is read.
 func (o Options) whole() bool { return o.Only == "" && o.OnlyTarget == "" }

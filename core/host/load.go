@@ -125,6 +125,9 @@ func outsideFile(ctx context.Context, err error) error {
 		return nil
 	}
 	start, ok := errors.AsType[*pluginhost.StartError](err)
+	if ok && start.Cause == pluginhost.CauseNoExec { // data_dir, from where all of them run
+		return &config.HostFaultError{Err: err}
+	}
 	if ctx.Err() != nil || ok && (start.Cause == pluginhost.CauseTimeout || start.Cause == pluginhost.CauseOther) {
 		return &config.NoAnswerError{Err: err}
 	}
