@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawRepository draws a repository as it can be: contiguous above the boundary, kept commits and remains below it.
+// drawRepository draws a repository as it can be: contiguous above the boundary, kept checkpoints and remains below it. No gc object keeps a seal.
 func drawRepository(t *rapid.T) RetentionFacts {
 	line := rapid.StringOfN(rapid.SampledFrom([]rune("ccccs")), 0, 30, -1).Draw(t, "line")
 	all := daily("s" + line)
@@ -28,7 +28,7 @@ func drawRepository(t *rapid.T) RetentionFacts {
 		switch {
 		case !below, rapid.IntRange(0, 3).Draw(t, "remains") == 0:
 			facts.Commits = append(facts.Commits, c)
-			if below && rapid.Bool().Draw(t, "kept") {
+			if below && c.Kind == KindCheckpoint && rapid.Bool().Draw(t, "kept") {
 				facts.GC.Kept = append(facts.GC.Kept, c.Number)
 			}
 		}
