@@ -160,8 +160,8 @@ func TestAnActivationThatCrashedWhereItMustFailEndsAsAStandby(t *testing.T) {
 			if _, err := p.standby.Activate(t.Context(), "p", client.ActivateOptions{}); err == nil {
 				t.Error("told as done")
 			}
-			p.standby.stop() // the answer comes before the line in the log
-			contains(t, p.standby.log.String(), "crash at "+point)
+			p.standby.until("the log has it, which a stop would come before", func() bool { return strings.Contains(p.standby.log.String(), "crash at "+point) })
+			p.standby.stop()
 			p.standby = p.w.start(p.config, p.outage.around)
 			p.standby.until("it follows again", func() bool {
 				v := p.standby.view("p")

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cairnsync/cairn/core/pluginhost"
 )
 
 // The drain and what follows it came on top of shutdown_timeout: up to a quarter of a minute. A plugin that is stopped answers nothing.
@@ -28,7 +30,7 @@ func TestAPluginThatHangsIsTakenDownInWhatIsLeftOfTheShutdownTimeout(t *testing.
 				o.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 			}).up()
 			plugin := h.host.targets["t"].plugin
-			h.until("the plugin is ready", func() bool { return plugin.Status().PID != 0 })
+			h.until("the plugin is ready", func() bool { return plugin.Status().State == pluginhost.StateReady })
 			must(t, syscall.Kill(plugin.Status().PID, syscall.SIGSTOP))
 			h.stop()
 			told := regexp.MustCompile(`plugin not drained: it did not answer in time.* waited=(\S+)`).FindStringSubmatch(h.log.String())
